@@ -122,7 +122,10 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
 }
 
 - (MTLSizeAndAlign)heapBufferSizeAndAlignWithLength:(NSUInteger)length options:(MTLResourceOptions)options {
-    SMTLResolveOptions("-[MTLDevice heapBufferSizeAndAlignWithLength:options:]", options, true);
+    const char *where = "-[MTLDevice heapBufferSizeAndAlignWithLength:options:]";
+    SMTLResolveOptions(where, options, true);
+    SMTL_REQUIRE(length <= [self maxBufferLength], where, @"length %lu is more than maxBufferLength",
+                 (unsigned long)length);
     NSUInteger rounded = (length + SMTL_MEMORY_ALIGNMENT - 1) / SMTL_MEMORY_ALIGNMENT * SMTL_MEMORY_ALIGNMENT;
     MTLSizeAndAlign result = {rounded, SMTL_MEMORY_ALIGNMENT};
     return result;

@@ -135,6 +135,13 @@ static void adopt_module(struct module *module) {
     lay_out_classes(symbols);
 }
 
+/* Clang hangs the protocols that expressions name, as `@protocol(MTLDevice)`, on a class of this name. GCC's runtime
+ * would never make objects of them without the class. */
+@interface __ObjC_Protocol_Holder_Ugly_Hack : NSObject
+@end
+@implementation __ObjC_Protocol_Holder_Ugly_Hack
+@end
+
 /* Modules that were loaded before their constructors ran. */
 static struct module **early;
 static size_t early_count;

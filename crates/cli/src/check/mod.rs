@@ -196,13 +196,20 @@ fn display_name(path: &Path) -> String {
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
+    /// No source is as long; what else has a name may never end.
+    const LONGEST: u64 = 64 << 20;
+    let mut source = Vec::new();
     if is_standard_input(path) {
-        let mut source = Vec::new();
-        io::stdin().lock().read_to_end(&mut source)?;
-        Ok(source)
+        let input = io::stdin().lock();
+        input.take(LONGEST + 1).read_to_end(&mut source)?;
     } else {
-        fs::read(path)
+        let file = fs::File::open(path)?;
+        file.take(LONGEST + 1).read_to_end(&mut source)?;
     }
+    if source.len() as u64 > LONGEST {
+        return Err(io::Error::other("it has more than 64 MiB"));
+    }
+    Ok(source)
 }
 
 fn parse_macro(text: &str) -> Result<(String, Option<String>), String> {

@@ -4,7 +4,7 @@
 use std::thread;
 
 use metal_bridge::software::{Kernel, SourceCheck};
-use metal_bridge::{CompileOptions, Device, Library};
+use metal_bridge::{CompileOptions, Device, Error, Library};
 
 use super::diagnostics;
 
@@ -30,8 +30,8 @@ impl Pipelines {
     }
 }
 
-/// Notes the threadgroup memory that each kernel declares, and the kernels that fail. If a function constant needs a
-/// value, a failure is not the source's error. If the library cannot be made (a host has no macros with parameters),
+/// Notes the threadgroup memory that each kernel declares, and the kernels that fail, but for those that fail because a function
+/// constant has no value: that is not the source's error. If the library cannot be made (a host has no macros with parameters),
 /// `check` stays as it is.
 pub fn make(source: &[u8], options: &CompileOptions, check: &mut SourceCheck) {
     let text = String::from_utf8_lossy(source);
@@ -40,7 +40,6 @@ pub fn make(source: &[u8], options: &CompileOptions, check: &mut SourceCheck) {
     let Ok((library, device)) = library else {
         return;
     };
-    let needs_constants = check.function_constants.iter().any(|it| it.required);
     let threads = thread::available_parallelism().map_or(1, |count| count.get());
     let share = check.kernels.len().div_ceil(threads).max(1);
     let problems: Vec<String> = thread::scope(|scope| {
@@ -55,12 +54,16 @@ pub fn make(source: &[u8], options: &CompileOptions, check: &mut SourceCheck) {
             .flat_map(|problems| problems.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()
     });
-    if !needs_constants {
-        check.succeeded = problems.is_empty();
-        check
-            .diagnostics
-            .extend(problems.into_iter().map(diagnostics::error));
-    }
+    check.succeeded = problems.is_empty();
+    check
+        .diagnostics
+        .extend(problems.into_iter().map(diagnostics::error));
+}
+
+/// Only the message tells: Metal has no error code of its own for it.
+fn lacks_constant(error: &Error) -> bool {
+    let message = error.to_string();
+    message.contains("function constant '") && message.contains(" has no value")
 }
 
 fn measure(device: &Device, library: &Library, kernels: &mut [Kernel]) -> Vec<String> {
@@ -74,6 +77,7 @@ fn measure(device: &Device, library: &Library, kernels: &mut [Kernel]) -> Vec<St
                 let bytes = pipeline.static_threadgroup_memory_length();
                 kernel.threadgroup_memory = Some(bytes as u64);
             }
+            Err(error) if lacks_constant(&error) => {}
             Err(error) => problems.push(format!("kernel '{}': {error}", kernel.name)),
         }
     }

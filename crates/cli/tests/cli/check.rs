@@ -86,6 +86,30 @@ fn threadgroup_memory_that_kernels_declare_is_told() {
 }
 
 #[test]
+fn a_constant_without_a_value_hides_no_other_error() {
+    let folder = Folder::new(&["check"]);
+    let source = "constant int n [[function_constant(0)]];
+kernel void scaled(device int *a) { a[0] = n; }
+kernel void large(device float *a, uint i [[thread_index_in_threadgroup]]) {
+    threadgroup float tile[100000];
+    tile[i] = a[i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    a[i] = tile[i + 1];
+}
+";
+    folder.file(
+        "large.metal",
+        format!("#include <metal_stdlib>\nusing namespace metal;\n{source}"),
+    );
+    let checked = folder.check(&["large.metal"]).exits_with(1);
+    assert!(
+        checked.err.contains("kernel 'large': ") && !checked.err.contains("'scaled'"),
+        "{}",
+        checked.err
+    );
+}
+
+#[test]
 fn json_has_everything() {
     let folder = Folder::new(&["check"]);
     folder.file("good.metal", GOOD);
@@ -318,6 +342,10 @@ fn what_is_not_a_source_is_an_error_and_nothing_worse() {
         (
             "folder.metal",
             "folder.metal: error: cannot be read: Is a directory",
+        ),
+        (
+            "/dev/zero",
+            "/dev/zero: error: cannot be read: it has more than 64 MiB",
         ),
         ("binary.metal", "binary.metal:"),
         ("cut.metal", "cut.metal:"),

@@ -177,7 +177,10 @@ ProcessResult run_process(const std::vector<std::string> &arguments, const std::
         result.errors += "error: " + arguments[0] + " " + reason + "\n";
     }
     if (!result.succeeded && ran_out_of_memory(result.errors)) {
-        result.errors = "error: " + arguments[0] + " needed more than " + std::to_string(bounds.address_space >> 20) +
+        rlimit own{};  // which the program has inherited
+        (void)getrlimit(RLIMIT_AS, &own);
+        result.errors = "error: " + arguments[0] + " needed more than " +
+                        std::to_string(std::min<std::uint64_t>(own.rlim_cur, bounds.address_space) >> 20) +
                         " MB of memory\n";
     }
     return result;

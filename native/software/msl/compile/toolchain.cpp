@@ -212,6 +212,8 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
         "-fno-rtti",
         "-fno-threadsafe-statics",
         "-fno-stack-protector",
+        // Else a large frame reaches over the page that guards a stack, into the next thread's.
+        "-fstack-clash-protection",
         "-fno-unwind-tables",
         "-fno-asynchronous-unwind-tables",
         "-fno-semantic-interposition",

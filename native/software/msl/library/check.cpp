@@ -202,8 +202,7 @@ std::string check(std::string_view source, const Options &options, bool strict) 
 extern "C" char *smtl_check(const char *source, size_t length, const smtl_compile_options *options, bool strict) {
     try {
         return strdup(
-            smtl::msl::check({source ? source : "", source ? length : 0}, smtl::msl::read_options(options), strict)
-                .c_str());
+            smtl::msl::check(smtl::msl::read_source(source, length), smtl::msl::read_options(options), strict).c_str());
     } catch (const std::exception &) {
         return nullptr;
     }

@@ -216,8 +216,8 @@ smtl_library *smtl_library_compile(const char *source, size_t length, const smtl
     if (log) *log = nullptr;
     try {
         smtl::msl::Diagnostics diagnostics;
-        std::unique_ptr<smtl_library> library = smtl::msl::compile({source ? source : "", source ? length : 0},
-                                                                   smtl::msl::read_options(options), diagnostics);
+        std::unique_ptr<smtl_library> library =
+            smtl::msl::compile(smtl::msl::read_source(source, length), smtl::msl::read_options(options), diagnostics);
         if (log && !diagnostics.empty()) *log = strdup(smtl::msl::present(diagnostics).c_str());
         return library.release();
     } catch (const std::exception &exception) {

@@ -25,6 +25,9 @@ struct Options {
 };
 Options read_options(const smtl_compile_options *options);
 
+// As a host gave it, but for a byte order mark at the beginning; NULL: empty.
+std::string_view read_source(const char *source, std::size_t length);
+
 // Runs the preprocessor. Errors and warnings are among the diagnostics; after errors there is no result.
 std::optional<std::string> preprocess(std::string_view source, const Options &options, Diagnostics &diagnostics);
 

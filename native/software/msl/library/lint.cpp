@@ -156,7 +156,7 @@ extern "C" bool smtl_lint(const char *source, size_t length, const smtl_compile_
     try {
         smtl::msl::Diagnostics diagnostics;
         const bool good =
-            smtl::msl::lint({source ? source : "", source ? length : 0}, smtl::msl::read_options(options), diagnostics);
+            smtl::msl::lint(smtl::msl::read_source(source, length), smtl::msl::read_options(options), diagnostics);
         const std::string text = smtl::msl::present(diagnostics);
         if (log && !text.empty()) *log = strdup(text.c_str());
         return good;

@@ -67,6 +67,13 @@ Options read_options(const smtl_compile_options *options) {
     return read;
 }
 
+std::string_view read_source(const char *source, std::size_t length) {
+    constexpr std::string_view mark = "\xef\xbb\xbf";
+    std::string_view text(source ? source : "", source ? length : 0);
+    if (text.starts_with(mark)) text.remove_prefix(mark.size());
+    return text;
+}
+
 std::optional<std::string> preprocess(std::string_view source, const Options &options, Diagnostics &diagnostics) {
     const Toolchain &toolchain = Toolchain::shared();
     if (!toolchain.problem.empty()) {

@@ -32,6 +32,20 @@ static uint deep(uint n, device uint *x) {
 kernel void recurse(device uint *x [[buffer(0)]], constant uint &depth [[buffer(1)]], uint i [[thread_position_in_grid]]) {
     x[i] = deep(depth, x);
 }
+template <uint N> void fill(device uint *x, uint touched, uint i) {
+    uint room[N];
+    for (uint k = 0; k < touched; ++k) room[k] = room[N - 1 - k] = i;
+    threadgroup_barrier(mem_flags::mem_device);
+    uint wrong = 0;
+    for (uint k = 0; k < touched; ++k) wrong += (room[k] != i) + (room[N - 1 - k] != i);
+    x[i] = wrong;
+}
+kernel void wide(device uint *x [[buffer(0)]], constant uint &touched [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+    fill<66000>(x, touched, i);
+}
+kernel void wider(device uint *x [[buffer(0)]], constant uint &touched [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+    fill<100000000>(x, touched, i);
+}
 kernel void spin(device atomic_uint *x [[buffer(0)]], uint i [[thread_position_in_grid]]) {
     if (i % 64 == 5)
         while (atomic_load_explicit(&x[0], memory_order_relaxed) == 0)
@@ -105,7 +119,13 @@ void stack(metal_program &program) {
     depth = 100000;
     CHECK(mentions(dispatch(program.kernel("recurse")).buffer(0, x).constant(1, depth).run({64}, {64}),
                    {"recurse", "more stack"}));
-    still_works(program);
+    // One frame that is larger than a stack, of which but the ends are used: not the page behind the stack.
+    uint32_t touched = 900;
+    for (const char *kernel : {"wide", "wider"}) {
+        CHECK(mentions(dispatch(program.kernel(kernel)).buffer(0, x).constant(1, touched).run({64}, {64}),
+                       {kernel, "more stack"}));
+        still_works(program);
+    }
 }
 
 void from_many_threads(metal_program &program) {

@@ -130,6 +130,12 @@ static void test_descriptors(void) {
     CHECK_RAISES("two descriptors", [device newArgumentEncoderWithArguments:twice]);
     NSArray *texture = [NSArray arrayWithObject:descriptor(MTLDataTypeTexture, 0, 0)];
     CHECK_RAISES("cannot be an argument", [device newArgumentEncoderWithArguments:texture]);
+    MTLArgumentDescriptor *endless = [MTLArgumentDescriptor argumentDescriptor];
+    [endless setDataType:MTLDataTypeFloat];
+    for (unsigned bit = 40; bit < 64; bit++) {
+        [endless setArrayLength:(NSUInteger)1 << bit];
+        CHECK_RAISES("fits into no buffer", [device newArgumentEncoderWithArguments:[NSArray arrayWithObject:endless]]);
+    }
     CHECK_RAISES("there must be arguments", [device newArgumentEncoderWithArguments:[NSArray array]]);
 
     [private release];

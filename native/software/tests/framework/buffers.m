@@ -127,6 +127,7 @@ static void test_automatic_heap(void) {
     CHECK([heap maxAvailableSizeWithAlignment:256] == 64 << 10);
     MTLSizeAndAlign need = [device heapBufferSizeAndAlignWithLength:1000 options:MTLResourceStorageModeShared];
     CHECK(need.size == 1024 && need.align == 256);
+    CHECK_RAISES("more than maxBufferLength", [device heapBufferSizeAndAlignWithLength:NSUIntegerMax - 4 options:0]);
     id<MTLBuffer> first = [heap newBufferWithLength:1000 options:MTLResourceStorageModeShared];
     id<MTLBuffer> second = [heap newBufferWithLength:40 << 10 options:MTLResourceStorageModeShared];
     CHECK([heap usedSize] == 1024 + (40 << 10));

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "compiled_source.h"
 #include "results.h"
 
 namespace {
@@ -488,6 +489,28 @@ kernel void k(device float *a [[buffer(BufferIndexResult)]]) {
     expect("names of programs", found, {9});
 }
 
+// As the specification's macros say.
+void test_limits() {
+    const std::vector<float> found = results_of(R"(
+using half_limits = numeric_limits<half>;
+using float_limits = numeric_limits<float>;
+kernel void k(device float *a) {
+    a[0] = half_limits::min_exponent10 == HALF_MIN_10_EXP && half_limits::max_exponent10 == HALF_MAX_10_EXP;
+    a[1] = half_limits::digits == HALF_MANT_DIG && half_limits::min_exponent == HALF_MIN_EXP;
+    a[2] = float_limits::min_exponent10 == FLT_MIN_10_EXP && float_limits::max_exponent10 == FLT_MAX_10_EXP;
+    a[3] = ilogb(float2(NAN, a[0])).x == FP_ILOGBNAN && ilogb(a[0] - 1) == FP_ILOGB0 && ilogb(1000 * a[0]) == 9;
+}
+)",
+                                                4);
+    expect("limits", found, {1, 1, 1, 1});
+}
+
+// Some editors begin a file with one.
+void test_byte_order_mark() {
+    CHECK(compiled("\xef\xbb\xbf" + head + "kernel void k(device float *a) { a[0] = 1; }\n").log.empty());
+    CHECK(compiled("\xef\xbb\xbfkernel void k(device float *a) { a[0] = b; }\n").says("program_source:1:41: error: "));
+}
+
 void test_volatile_vectors() {
     const std::vector<float> found = results_of(R"(
 kernel void k(device float *a) {
@@ -680,6 +703,8 @@ int main() {
     test_coherence();
     test_names_in_metal();
     test_names_of_programs();
+    test_limits();
+    test_byte_order_mark();
     test_volatile_vectors();
     test_assigned_values();
     test_initializer_lists();

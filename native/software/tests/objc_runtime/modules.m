@@ -6,6 +6,10 @@
 #include <objc/message.h>
 #include <objc/runtime.h>
 
+@protocol Unadopted
+- (void)nothing;
+@end
+
 @protocol Counting <NSObject>
 - (int)count;
 @end
@@ -116,6 +120,9 @@ static void test_layout(void) {
           class_getInstanceSize([NSObject class]) + 2 * sizeof(int) + 2 * sizeof(id));
     CHECK(class_getInstanceSize([Pair class]) >= class_getInstanceSize([Counter class]) + sizeof(double) + 1);
     CHECK([pair conformsToProtocol:@protocol(Counting)] && ![pair conformsToProtocol:@protocol(NSCoding)]);
+    /* Protocols that no class of this module adopts are objects, too. */
+    CHECK([NSStringFromProtocol(@protocol(Unadopted)) isEqual:@"Unadopted"]);
+    CHECK([@"" conformsToProtocol:@protocol(NSCopying)] && ![pair conformsToProtocol:@protocol(Unadopted)]);
     [pair release];
 }
 

@@ -9,9 +9,9 @@ namespace smtl_detail {
 
 // Of scalars and vectors that are not packed.
 template <class T> constexpr bool is_integer_v = is_integral_v<make_scalar_t<T>>;
-template <class V> constexpr bool is_integer_v<packed_of<V>> = false;
+template <class V> constexpr bool is_integer_v<smtl_packed_of<V>> = false;
 template <class T> constexpr bool is_bfloat_v = is_same_v<make_scalar_t<T>, bfloat>;
-template <class V> constexpr bool is_bfloat_v<packed_of<V>> = false;
+template <class V> constexpr bool is_bfloat_v<smtl_packed_of<V>> = false;
 
 // What arithmetic on a component is done in.
 template <class T> using computed_t = conditional_t<is_same_v<T, half> || is_same_v<T, bfloat>, float, T>;
@@ -40,7 +40,7 @@ template <class Op, class T, class... Same> SMTL_FUNCTION T apply(T a, Same... o
 
 // The type that scalars of several types meet in; integers alone meet in float if a function has no integer form.
 template <bool Scalars, bool Float, class... T> struct met {};
-template <class... T> struct met<true, true, T...> : type_identity<float> {};
+template <class... T> struct met<true, true, T...> : smtl_type_identity<float> {};
 template <class... T> struct met<true, false, T...> : common_type<T...> {};
 template <bool Integers, class... T>
 using met_t = typename met<(is_arithmetic_v<T> && ...), !Integers && (is_integral_v<T> && ...), T...>::type;
@@ -136,60 +136,60 @@ template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v
     SMTL_PACKED_ARGUMENTS(name)
 #define SMTL_INTEGER_FUNCTION2(name)                                      \
     template <class T, class = enable_if_t<smtl_detail::is_integer_v<T>>> \
-    SMTL_FUNCTION T name(T a, type_identity_t<T> b) {                     \
+    SMTL_FUNCTION T name(T a, smtl_type_identity_t<T> b) {                \
         return smtl_detail::apply<smtl_detail::name##_op>(a, b);          \
     }                                                                     \
     SMTL_PACKED_ARGUMENTS(name)
-#define SMTL_INTEGER_FUNCTION3(name)                                        \
-    template <class T, class = enable_if_t<smtl_detail::is_integer_v<T>>>   \
-    SMTL_FUNCTION T name(T a, type_identity_t<T> b, type_identity_t<T> c) { \
-        return smtl_detail::apply<smtl_detail::name##_op>(a, b, c);         \
-    }                                                                       \
+#define SMTL_INTEGER_FUNCTION3(name)                                                  \
+    template <class T, class = enable_if_t<smtl_detail::is_integer_v<T>>>             \
+    SMTL_FUNCTION T name(T a, smtl_type_identity_t<T> b, smtl_type_identity_t<T> c) { \
+        return smtl_detail::apply<smtl_detail::name##_op>(a, b, c);                   \
+    }                                                                                 \
     SMTL_PACKED_ARGUMENTS(name)
 
 // Functions that floating-point values and integers have: scalars of mixed types, integers included, meet in one type.
 // Those of one type are not templates, so that clang prefers them to a template of the source.
-#define SMTL_NUMBER_FUNCTION2(name)                                                                             \
-    SMTL_FLOAT_TYPES(SMTL_BINARY, name)                                                                         \
-    SMTL_INTEGER_TYPES(SMTL_BINARY, name)                                                                       \
-    template <class T, class = enable_if_t<smtl_detail::is_bfloat_v<T> ||                                       \
-                                           (smtl_detail::is_integer_v<T> && !is_same_v<T, bool>)>>              \
-    SMTL_FUNCTION T name(T a, T b) {                                                                            \
-        return smtl_detail::apply<smtl_detail::name##_op>(a, b);                                                \
-    }                                                                                                           \
-    template <class A, class B, class R = smtl_detail::met_t<true, A, B>,                                       \
-              class = enable_if_t<!smtl_detail::all_same_v<A, B>>>                                              \
-    SMTL_FUNCTION R name(A a, B b) {                                                                            \
-        return name(R(a), R(b));                                                                                \
-    }                                                                                                           \
-    template <class T, int N, class S, class = enable_if_t<is_arithmetic_v<S> && !is_one_of_v<T, float, half>>> \
-    SMTL_FUNCTION vec<T, N> name(vec<T, N> a, S b) {                                                            \
-        return name(a, vec<T, N>(T(b)));                                                                        \
-    }                                                                                                           \
-    template <class T, int N, class S, class = enable_if_t<is_arithmetic_v<S> && !is_one_of_v<T, float, half>>> \
-    SMTL_FUNCTION vec<T, N> name(S a, vec<T, N> b) {                                                            \
-        return name(vec<T, N>(T(a)), b);                                                                        \
-    }                                                                                                           \
+#define SMTL_NUMBER_FUNCTION2(name)                                                                                  \
+    SMTL_FLOAT_TYPES(SMTL_BINARY, name)                                                                              \
+    SMTL_INTEGER_TYPES(SMTL_BINARY, name)                                                                            \
+    template <class T, class = enable_if_t<smtl_detail::is_bfloat_v<T> ||                                            \
+                                           (smtl_detail::is_integer_v<T> && !is_same_v<T, bool>)>>                   \
+    SMTL_FUNCTION T name(T a, T b) {                                                                                 \
+        return smtl_detail::apply<smtl_detail::name##_op>(a, b);                                                     \
+    }                                                                                                                \
+    template <class A, class B, class R = smtl_detail::met_t<true, A, B>,                                            \
+              class = enable_if_t<!smtl_detail::all_same_v<A, B>>>                                                   \
+    SMTL_FUNCTION R name(A a, B b) {                                                                                 \
+        return name(R(a), R(b));                                                                                     \
+    }                                                                                                                \
+    template <class T, int N, class S, class = enable_if_t<is_arithmetic_v<S> && !smtl_is_one_of_v<T, float, half>>> \
+    SMTL_FUNCTION vec<T, N> name(vec<T, N> a, S b) {                                                                 \
+        return name(a, vec<T, N>(T(b)));                                                                             \
+    }                                                                                                                \
+    template <class T, int N, class S, class = enable_if_t<is_arithmetic_v<S> && !smtl_is_one_of_v<T, float, half>>> \
+    SMTL_FUNCTION vec<T, N> name(S a, vec<T, N> b) {                                                                 \
+        return name(vec<T, N>(T(a)), b);                                                                             \
+    }                                                                                                                \
     SMTL_VECTOR_FUNCTION(name)
 
-#define SMTL_NUMBER_FUNCTION3(name)                                                                          \
-    SMTL_FLOAT_TYPES(SMTL_TERNARY, name)                                                                     \
-    SMTL_INTEGER_TYPES(SMTL_TERNARY, name)                                                                   \
-    template <class T, class = enable_if_t<smtl_detail::is_bfloat_v<T> ||                                    \
-                                           (smtl_detail::is_integer_v<T> && !is_same_v<T, bool>)>>           \
-    SMTL_FUNCTION T name(T a, T b, T c) {                                                                    \
-        return smtl_detail::apply<smtl_detail::name##_op>(a, b, c);                                          \
-    }                                                                                                        \
-    template <class A, class B, class C, class R = smtl_detail::met_t<true, A, B, C>,                        \
-              class = enable_if_t<!smtl_detail::all_same_v<A, B, C>>>                                        \
-    SMTL_FUNCTION R name(A a, B b, C c) {                                                                    \
-        return name(R(a), R(b), R(c));                                                                       \
-    }                                                                                                        \
-    template <class T, int N, class S, class U,                                                              \
-              class = enable_if_t<is_arithmetic_v<S> && is_arithmetic_v<U> && !is_one_of_v<T, float, half>>> \
-    SMTL_FUNCTION vec<T, N> name(vec<T, N> a, S b, U c) {                                                    \
-        return name(a, vec<T, N>(T(b)), vec<T, N>(T(c)));                                                    \
-    }                                                                                                        \
+#define SMTL_NUMBER_FUNCTION3(name)                                                                               \
+    SMTL_FLOAT_TYPES(SMTL_TERNARY, name)                                                                          \
+    SMTL_INTEGER_TYPES(SMTL_TERNARY, name)                                                                        \
+    template <class T, class = enable_if_t<smtl_detail::is_bfloat_v<T> ||                                         \
+                                           (smtl_detail::is_integer_v<T> && !is_same_v<T, bool>)>>                \
+    SMTL_FUNCTION T name(T a, T b, T c) {                                                                         \
+        return smtl_detail::apply<smtl_detail::name##_op>(a, b, c);                                               \
+    }                                                                                                             \
+    template <class A, class B, class C, class R = smtl_detail::met_t<true, A, B, C>,                             \
+              class = enable_if_t<!smtl_detail::all_same_v<A, B, C>>>                                             \
+    SMTL_FUNCTION R name(A a, B b, C c) {                                                                         \
+        return name(R(a), R(b), R(c));                                                                            \
+    }                                                                                                             \
+    template <class T, int N, class S, class U,                                                                   \
+              class = enable_if_t<is_arithmetic_v<S> && is_arithmetic_v<U> && !smtl_is_one_of_v<T, float, half>>> \
+    SMTL_FUNCTION vec<T, N> name(vec<T, N> a, S b, U c) {                                                         \
+        return name(a, vec<T, N>(T(b)), vec<T, N>(T(c)));                                                         \
+    }                                                                                                             \
     SMTL_VECTOR_FUNCTION(name)
 
 }  // namespace metal

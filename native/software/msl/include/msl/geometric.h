@@ -24,35 +24,36 @@ template <class T, int N> SMTL_FUNCTION computed_vec<T, N> difference(vec<T, N> 
 }
 }  // namespace smtl_detail
 
-template <class T, int N> SMTL_FUNCTION T dot(vec<T, N> a, type_identity_t<vec<T, N>> b) {
+template <class T, int N> SMTL_FUNCTION T dot(vec<T, N> a, smtl_type_identity_t<vec<T, N>> b) {
     using V = smtl_detail::computed_vec<T, N>;
     return T(smtl_detail::sum_of_products(V(a), V(b)));
 }
-template <class T> SMTL_FUNCTION vec<T, 3> cross(vec<T, 3> a, type_identity_t<vec<T, 3>> b) {
+template <class T> SMTL_FUNCTION vec<T, 3> cross(vec<T, 3> a, smtl_type_identity_t<vec<T, 3>> b) {
     const smtl_detail::computed_vec<T, 3> x(a), y(b);
     return vec<T, 3>(x.yzx * y.zxy - x.zxy * y.yzx);
 }
 template <class T, int N> SMTL_FUNCTION T length_squared(vec<T, N> a) { return T(smtl_detail::squared(a)); }
 template <class T, int N> SMTL_FUNCTION T length(vec<T, N> a) { return T(sqrt(smtl_detail::squared(a))); }
-template <class T, int N> SMTL_FUNCTION T distance_squared(vec<T, N> a, type_identity_t<vec<T, N>> b) {
+template <class T, int N> SMTL_FUNCTION T distance_squared(vec<T, N> a, smtl_type_identity_t<vec<T, N>> b) {
     return T(smtl_detail::squared(smtl_detail::difference(a, b)));
 }
-template <class T, int N> SMTL_FUNCTION T distance(vec<T, N> a, type_identity_t<vec<T, N>> b) {
+template <class T, int N> SMTL_FUNCTION T distance(vec<T, N> a, smtl_type_identity_t<vec<T, N>> b) {
     return T(sqrt(smtl_detail::squared(smtl_detail::difference(a, b))));
 }
 template <class T, int N> SMTL_FUNCTION vec<T, N> normalize(vec<T, N> a) {
     return vec<T, N>(smtl_detail::computed_vec<T, N>(a) * rsqrt(smtl_detail::squared(a)));
 }
 template <class T, int N>
-SMTL_FUNCTION vec<T, N> faceforward(vec<T, N> n, type_identity_t<vec<T, N>> i, type_identity_t<vec<T, N>> reference) {
+SMTL_FUNCTION vec<T, N> faceforward(vec<T, N> n, smtl_type_identity_t<vec<T, N>> i,
+                                    smtl_type_identity_t<vec<T, N>> reference) {
     return dot(reference, i) < T(0.0f) ? n : -n;
 }
-template <class T, int N> SMTL_FUNCTION vec<T, N> reflect(vec<T, N> i, type_identity_t<vec<T, N>> n) {
+template <class T, int N> SMTL_FUNCTION vec<T, N> reflect(vec<T, N> i, smtl_type_identity_t<vec<T, N>> n) {
     const smtl_detail::computed_vec<T, N> x(i), y(n);
     return vec<T, N>(x - 2.0f * dot(y, x) * y);
 }
 template <class T, int N>
-SMTL_FUNCTION vec<T, N> refract(vec<T, N> i, type_identity_t<vec<T, N>> n, type_identity_t<T> eta) {
+SMTL_FUNCTION vec<T, N> refract(vec<T, N> i, smtl_type_identity_t<vec<T, N>> n, smtl_type_identity_t<T> eta) {
     using C = smtl_detail::computed_t<T>;
     const vec<C, N> x(i), y(n);
     const C ratio = C(eta), cosine = dot(y, x);

@@ -103,7 +103,7 @@ SMTL_INTEGER_FUNCTION3(madsat)
 
 // The unsigned distance.
 template <class T, class = enable_if_t<is_integral_v<T>>>
-SMTL_FUNCTION make_unsigned_t<T> absdiff(T a, type_identity_t<T> b) {
+SMTL_FUNCTION make_unsigned_t<T> absdiff(T a, smtl_type_identity_t<T> b) {
     return make_unsigned_t<T>(smtl_detail::absdiff_op::on(a, b));
 }
 template <class T, int N, class = enable_if_t<is_integral_v<T>>>

@@ -17,7 +17,7 @@ template <class T> struct _numeric_limits_impl {
 };
 template <class T> struct numeric_limits : _numeric_limits_impl<remove_cv_t<T>> {};
 
-template <class T> struct integer_limits {
+template <class T> struct smtl_integer_limits {
     static constexpr bool is_specialized = true;
     static constexpr bool is_signed = is_signed_v<T>;
     static constexpr bool is_integer = true;
@@ -33,7 +33,7 @@ template <class T> struct integer_limits {
     static constexpr T epsilon() { return T(0); }
 };
 #define SMTL_INTEGER_LIMITS(T) \
-    template <> struct _numeric_limits_impl<T> : integer_limits<T> {};
+    template <> struct _numeric_limits_impl<T> : smtl_integer_limits<T> {};
 SMTL_INTEGER_LIMITS(char)
 SMTL_INTEGER_LIMITS(signed char)
 SMTL_INTEGER_LIMITS(uchar)
@@ -44,7 +44,7 @@ SMTL_INTEGER_LIMITS(uint)
 SMTL_INTEGER_LIMITS(long)
 SMTL_INTEGER_LIMITS(ulong)
 
-template <> struct _numeric_limits_impl<bool> : integer_limits<uchar> {
+template <> struct _numeric_limits_impl<bool> : smtl_integer_limits<uchar> {
     static constexpr int digits = 1;
     static constexpr int digits10 = 0;
     static constexpr bool min() { return false; }
@@ -54,7 +54,7 @@ template <> struct _numeric_limits_impl<bool> : integer_limits<uchar> {
 };
 
 // A binary format with this many bits of significand, the hidden one included, and this exponent of the largest binade.
-template <class T, int Digits, int MaxExponent> struct float_limits {
+template <class T, int Digits, int MaxExponent> struct smtl_float_limits {
     static constexpr bool is_specialized = true;
     static constexpr bool is_signed = true;
     static constexpr bool is_integer = false;
@@ -68,7 +68,7 @@ template <class T, int Digits, int MaxExponent> struct float_limits {
     static constexpr int max_exponent = MaxExponent;
     static constexpr int min_exponent = 3 - MaxExponent;
     static constexpr int max_exponent10 = MaxExponent * 643L / 2136;
-    static constexpr int min_exponent10 = min_exponent * 643L / 2136;
+    static constexpr int min_exponent10 = (min_exponent - 1) * 643L / 2136;
     static constexpr float power(int exponent) {
         float value = 1.0f;
         for (; exponent > 0; --exponent) value *= 2.0f;
@@ -85,8 +85,8 @@ template <class T, int Digits, int MaxExponent> struct float_limits {
     static constexpr T signaling_NaN() { return T(__builtin_nansf("")); }
     static constexpr T denorm_min() { return T(power(min_exponent - Digits)); }
 };
-template <> struct _numeric_limits_impl<float> : float_limits<float, 24, 128> {};
-template <> struct _numeric_limits_impl<half> : float_limits<half, 11, 16> {};
-template <> struct _numeric_limits_impl<bfloat> : float_limits<bfloat, 8, 128> {};
+template <> struct _numeric_limits_impl<float> : smtl_float_limits<float, 24, 128> {};
+template <> struct _numeric_limits_impl<half> : smtl_float_limits<half, 11, 16> {};
+template <> struct _numeric_limits_impl<bfloat> : smtl_float_limits<bfloat, 8, 128> {};
 
 }  // namespace metal

@@ -119,29 +119,31 @@ using atomic_bool = _atomic<bool>;
 using atomic_float = _atomic<float>;
 using atomic_ulong = _atomic<ulong>;
 
-#define SMTL_ATOMIC_MODIFY(space, name) \
-    template <class T>                  \
-    T atomic_##name##_explicit(volatile space _atomic<T> *object, type_identity_t<T> operand, memory_order order);
-#define SMTL_ATOMICS(space)                                                                                            \
-    template <class T> T atomic_load_explicit(const volatile space _atomic<T> *object, memory_order order);            \
-    template <class T>                                                                                                 \
-    void atomic_store_explicit(volatile space _atomic<T> *object, type_identity_t<T> desired, memory_order order);     \
-    template <class T>                                                                                                 \
-    bool atomic_compare_exchange_weak_explicit(volatile space _atomic<T> *object, thread type_identity_t<T> *expected, \
-                                               type_identity_t<T> desired, memory_order success,                       \
-                                               memory_order failure);                                                  \
-    SMTL_ATOMIC_MODIFY(space, exchange)                                                                                \
-    SMTL_ATOMIC_MODIFY(space, fetch_add)                                                                               \
-    SMTL_ATOMIC_MODIFY(space, fetch_sub)                                                                               \
-    SMTL_ATOMIC_MODIFY(space, fetch_and)                                                                               \
-    SMTL_ATOMIC_MODIFY(space, fetch_or)                                                                                \
-    SMTL_ATOMIC_MODIFY(space, fetch_xor)                                                                               \
-    SMTL_ATOMIC_MODIFY(space, fetch_min)                                                                               \
-    SMTL_ATOMIC_MODIFY(space, fetch_max)                                                                               \
-    template <class T>                                                                                                 \
-    void atomic_min_explicit(volatile space _atomic<T> *object, type_identity_t<T> operand, memory_order order);       \
-    template <class T>                                                                                                 \
-    void atomic_max_explicit(volatile space _atomic<T> *object, type_identity_t<T> operand, memory_order order);
+#define SMTL_ATOMIC_MODIFY(space, name)                                                            \
+    template <class T>                                                                             \
+    T atomic_##name##_explicit(volatile space _atomic<T> *object, smtl_type_identity_t<T> operand, \
+                               memory_order order);
+#define SMTL_ATOMICS(space)                                                                                           \
+    template <class T> T atomic_load_explicit(const volatile space _atomic<T> *object, memory_order order);           \
+    template <class T>                                                                                                \
+    void atomic_store_explicit(volatile space _atomic<T> *object, smtl_type_identity_t<T> desired,                    \
+                               memory_order order);                                                                   \
+    template <class T>                                                                                                \
+    bool atomic_compare_exchange_weak_explicit(                                                                       \
+        volatile space _atomic<T> *object, thread smtl_type_identity_t<T> *expected, smtl_type_identity_t<T> desired, \
+        memory_order success, memory_order failure);                                                                  \
+    SMTL_ATOMIC_MODIFY(space, exchange)                                                                               \
+    SMTL_ATOMIC_MODIFY(space, fetch_add)                                                                              \
+    SMTL_ATOMIC_MODIFY(space, fetch_sub)                                                                              \
+    SMTL_ATOMIC_MODIFY(space, fetch_and)                                                                              \
+    SMTL_ATOMIC_MODIFY(space, fetch_or)                                                                               \
+    SMTL_ATOMIC_MODIFY(space, fetch_xor)                                                                              \
+    SMTL_ATOMIC_MODIFY(space, fetch_min)                                                                              \
+    SMTL_ATOMIC_MODIFY(space, fetch_max)                                                                              \
+    template <class T>                                                                                                \
+    void atomic_min_explicit(volatile space _atomic<T> *object, smtl_type_identity_t<T> operand, memory_order order); \
+    template <class T>                                                                                                \
+    void atomic_max_explicit(volatile space _atomic<T> *object, smtl_type_identity_t<T> operand, memory_order order);
 SMTL_ATOMICS(device)
 SMTL_ATOMICS(threadgroup)
 

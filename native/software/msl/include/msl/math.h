@@ -232,18 +232,18 @@ SMTL_FLOAT_FUNCTION1(tanpi)
 SMTL_FLOAT_FUNCTION1(trunc)
 
 // Functions with a second result or an integer argument.
-#define SMTL_PACKED_AND_RESULT(name)                                                                           \
-    template <class V, class R> SMTL_FUNCTION V name(packed_of<V> x, R &result) { return name(V(x), result); } \
+#define SMTL_PACKED_AND_RESULT(name)                                                                                \
+    template <class V, class R> SMTL_FUNCTION V name(smtl_packed_of<V> x, R &result) { return name(V(x), result); } \
     SMTL_IN_NAMESPACES(name)
 #define SMTL_MODF(T, name)                                      \
-    SMTL_FUNCTION T name(T x, type_identity_t<T> &whole) {      \
+    SMTL_FUNCTION T name(T x, smtl_type_identity_t<T> &whole) { \
         whole = trunc(x);                                       \
         return smtl_detail::apply<smtl_detail::fraction_op>(x); \
     }
-#define SMTL_SINCOS(T, name)                                \
-    SMTL_FUNCTION T name(T x, type_identity_t<T> &cosine) { \
-        cosine = cos(x);                                    \
-        return sin(x);                                      \
+#define SMTL_SINCOS(T, name)                                     \
+    SMTL_FUNCTION T name(T x, smtl_type_identity_t<T> &cosine) { \
+        cosine = cos(x);                                         \
+        return sin(x);                                           \
     }
 #define SMTL_SPLIT_FUNCTION(M, name) \
     SMTL_FLOAT_TYPES(M, name)        \
@@ -255,7 +255,8 @@ template <class T, class = enable_if_t<is_floating_point_v<T>>> SMTL_FUNCTION T 
     return T(__builtin_ldexpf(float(x), exponent));
 }
 template <class T, class = enable_if_t<is_floating_point_v<T>>> SMTL_FUNCTION int ilogb(T x) {
-    return __builtin_ilogbf(float(x));
+    // Processors differ in what NaN gives.
+    return x != x ? __INT_MAX__ : __builtin_ilogbf(float(x));
 }
 template <class T, class = enable_if_t<is_floating_point_v<T>>> SMTL_FUNCTION T frexp(T x, int &exponent) {
     return T(__builtin_frexpf(float(x), &exponent));

@@ -7,37 +7,39 @@ namespace metal {
 
 // Named by the vector that it converts to, so that the operators of that vector are found for it too, and it converts
 // to their parameters as it does to those of functions. What changes it is its own.
-template <class Vector> struct packed_of;
-template <class T, int N> using packed_vec = packed_of<vec<T, N>>;
+template <class Vector> struct smtl_packed_of;
+template <class T, int N> using packed_vec = smtl_packed_of<vec<T, N>>;
 
 #define SMTL_PACKED_ASSIGNMENT(op) \
-    SMTL_FUNCTION packed_of &operator op##=(vec<T, N> b) & { return *this = vec<T, N>(*this) op b; }
+    SMTL_FUNCTION smtl_packed_of &operator op##=(vec<T, N> b) & { return *this = vec<T, N>(*this) op b; }
 
-template <class T, int N> struct packed_storage;
-template <class T> struct packed_storage<T, 2> {
+template <class T, int N> struct smtl_packed_storage;
+template <class T> struct smtl_packed_storage<T, 2> {
     T x, y;
 };
-template <class T> struct packed_storage<T, 3> {
+template <class T> struct smtl_packed_storage<T, 3> {
     T x, y, z;
 };
-template <class T> struct packed_storage<T, 4> {
+template <class T> struct smtl_packed_storage<T, 4> {
     T x, y, z, w;
 };
 
-template <class T, int N> struct packed_of<vec<T, N>> : packed_storage<T, N> {
+template <class T, int N> struct smtl_packed_of<vec<T, N>> : smtl_packed_storage<T, N> {
     using value_type = T;
 
-    packed_of() = default;
+    smtl_packed_of() = default;
     // A constant expression where the vector is.
-    SMTL_FUNCTION constexpr packed_of(vec<T, N> value)
-        : packed_storage<T, N>(__builtin_bit_cast(aligned_storage, value.native)) {}
-    SMTL_FUNCTION constexpr packed_of(T value) : packed_of(vec<T, N>(value)) {}
+    SMTL_FUNCTION constexpr smtl_packed_of(vec<T, N> value)
+        : smtl_packed_storage<T, N>(__builtin_bit_cast(aligned_storage, value.native)) {}
+    SMTL_FUNCTION constexpr smtl_packed_of(T value) : smtl_packed_of(vec<T, N>(value)) {}
     template <class A, class B, class... Others,
               class = decltype(vec<T, N>(declval<A>(), declval<B>(), declval<Others>()...))>
-    SMTL_FUNCTION constexpr packed_of(A a, B b, Others... others) : packed_of(vec<T, N>(a, b, others...)) {}
-    template <class U> SMTL_FUNCTION explicit constexpr packed_of(vec<U, N> value) : packed_of(vec<T, N>(value)) {}
+    SMTL_FUNCTION constexpr smtl_packed_of(A a, B b, Others... others) : smtl_packed_of(vec<T, N>(a, b, others...)) {}
     template <class U>
-    SMTL_FUNCTION explicit constexpr packed_of(packed_vec<U, N> value) : packed_of(vec<T, N>(vec<U, N>(value))) {}
+    SMTL_FUNCTION explicit constexpr smtl_packed_of(vec<U, N> value) : smtl_packed_of(vec<T, N>(value)) {}
+    template <class U>
+    SMTL_FUNCTION explicit constexpr smtl_packed_of(packed_vec<U, N> value)
+        : smtl_packed_of(vec<T, N>(vec<U, N>(value))) {}
 
     SMTL_FUNCTION operator vec<T, N>() const {
         vec<T, N> value;
@@ -74,20 +76,20 @@ template <class T, int N> struct packed_of<vec<T, N>> : packed_storage<T, N> {
     SMTL_PACKED_ASSIGNMENT(>>)
 
 private:
-    struct alignas(smtl_detail::native_t<T, N>) aligned_storage : packed_storage<T, N> {};
+    struct alignas(smtl_detail::native_t<T, N>) aligned_storage : smtl_packed_storage<T, N> {};
 };
 
-template <class T, int N> struct make_scalar<packed_vec<T, N>> : type_identity<T> {};
-template <class T, int N> struct vec_elements<packed_vec<T, N>> : integral_constant<int, N> {};
+template <class T, int N> struct make_scalar<packed_vec<T, N>> : smtl_type_identity<T> {};
+template <class T, int N> struct smtl_vec_elements<packed_vec<T, N>> : integral_constant<int, N> {};
 
 namespace smtl_detail {
 template <class T> constexpr bool is_packed_v = false;
-template <class V> constexpr bool is_packed_v<packed_of<V>> = true;
+template <class V> constexpr bool is_packed_v<smtl_packed_of<V>> = true;
 template <class... T> constexpr bool any_packed_v = (is_packed_v<T> || ...);
 
 // The vector that a packed vector stands for; everything else as it is.
 template <class T> SMTL_FUNCTION T aligned(T value) { return value; }
-template <class V> SMTL_FUNCTION V aligned(packed_of<V> value) { return value; }
+template <class V> SMTL_FUNCTION V aligned(smtl_packed_of<V> value) { return value; }
 }  // namespace smtl_detail
 
 // Template arguments are not deduced through conversions, so a function that is a template takes packed vectors by this

@@ -81,8 +81,8 @@ SMTL_SELECT(ulong)
 SMTL_SELECT(half)
 SMTL_SELECT(float)
 template <int N>
-SMTL_FUNCTION vec<bfloat, N> select(vec<bfloat, N> a, type_identity_t<vec<bfloat, N>> b,
-                                    type_identity_t<vec<bool, N>> condition) {
+SMTL_FUNCTION vec<bfloat, N> select(vec<bfloat, N> a, smtl_type_identity_t<vec<bfloat, N>> b,
+                                    smtl_type_identity_t<vec<bool, N>> condition) {
     return smtl_detail::select_components(a, b, condition);
 }
 // Scalars of several types.
@@ -93,7 +93,7 @@ SMTL_FUNCTION R select(A a, B b, bool condition) {
 }
 // An integer condition holds where it is not zero.
 template <class T, int N, class I, class = enable_if_t<is_integral_v<I> && !is_same_v<I, bool>>>
-SMTL_FUNCTION vec<T, N> select(vec<T, N> a, type_identity_t<vec<T, N>> b, vec<I, N> condition) {
+SMTL_FUNCTION vec<T, N> select(vec<T, N> a, smtl_type_identity_t<vec<T, N>> b, vec<I, N> condition) {
     return select(a, b, condition != vec<I, N>(I(0)));
 }
 SMTL_PACKED_ARGUMENTS(select)

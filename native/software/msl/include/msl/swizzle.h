@@ -15,10 +15,10 @@
         reinterpret_cast<T *>(&native)[smtl_detail::component_numbers<size>().a] = value; \
         return value;                                                                     \
     }
-#define SMTL_GET_ALL(n, name)               \
-    if (!__builtin_is_constant_evaluated()) \
-    return vector_of<T[n]>(from_native,     \
-                           smtl_detail::gather<T, n, size>(native, smtl_detail::component_numbers<size>().name))
+#define SMTL_GET_ALL(n, name)                \
+    if (!__builtin_is_constant_evaluated())  \
+    return smtl_vector_of<T[n]>(from_native, \
+                                smtl_detail::gather<T, n, size>(native, smtl_detail::component_numbers<size>().name))
 #define SMTL_PUT_ALL(n, name)                                                                                \
     if (!__builtin_is_constant_evaluated()) {                                                                \
         smtl_detail::scatter<T, n, size>(native, smtl_detail::component_numbers<size>().name, value.native); \
@@ -31,37 +31,37 @@
 #define SMTL_PUT_ALL(n, name)
 #endif
 
-#define SMTL_SWIZZLE1(a, A)                                                         \
-    SMTL_FUNCTION constexpr T get_##a() const {                                     \
-        SMTL_GET1(a);                                                               \
-        return T(native.a);                                                         \
-    }                                                                               \
-    SMTL_FUNCTION constexpr T put_##a(T value) & {                                  \
-        SMTL_PUT1(a);                                                               \
-        native.a = value;                                                           \
-        return value;                                                               \
-    }                                                                               \
-    SMTL_FUNCTION T get_##a() const volatile { return vector_of(*this).get_##a(); } \
-    SMTL_FUNCTION T put_##a(T value) volatile & {                                   \
-        native.a = value;                                                           \
-        return value;                                                               \
-    }                                                                               \
-    SMTL_PROPERTY(T, get_##a, put_##a, a);                                          \
+#define SMTL_SWIZZLE1(a, A)                                                              \
+    SMTL_FUNCTION constexpr T get_##a() const {                                          \
+        SMTL_GET1(a);                                                                    \
+        return T(native.a);                                                              \
+    }                                                                                    \
+    SMTL_FUNCTION constexpr T put_##a(T value) & {                                       \
+        SMTL_PUT1(a);                                                                    \
+        native.a = value;                                                                \
+        return value;                                                                    \
+    }                                                                                    \
+    SMTL_FUNCTION T get_##a() const volatile { return smtl_vector_of(*this).get_##a(); } \
+    SMTL_FUNCTION T put_##a(T value) volatile & {                                        \
+        native.a = value;                                                                \
+        return value;                                                                    \
+    }                                                                                    \
+    SMTL_PROPERTY(T, get_##a, put_##a, a);                                               \
     SMTL_PROPERTY(T, get_##a, put_##a, A);
 
 // A setter with a component twice does not compile where it is used.
-#define SMTL_SWIZZLE_OF(n, name, alternative)                                      \
-    SMTL_FUNCTION constexpr vector_of<T[n]> get_##name() const {                   \
-        SMTL_GET_ALL(n, name);                                                     \
-        return vector_of<T[n]>(from_native, native.name);                          \
-    }                                                                              \
-    SMTL_FUNCTION constexpr vector_of<T[n]> put_##name(vector_of<T[n]> value) & {  \
-        SMTL_PUT_ALL(n, name);                                                     \
-        native.name = value.native;                                                \
-        return value;                                                              \
-    }                                                                              \
-    __declspec(property(get = get_##name, put = put_##name)) vector_of<T[n]> name; \
-    __declspec(property(get = get_##name, put = put_##name)) vector_of<T[n]> alternative;
+#define SMTL_SWIZZLE_OF(n, name, alternative)                                               \
+    SMTL_FUNCTION constexpr smtl_vector_of<T[n]> get_##name() const {                       \
+        SMTL_GET_ALL(n, name);                                                              \
+        return smtl_vector_of<T[n]>(from_native, native.name);                              \
+    }                                                                                       \
+    SMTL_FUNCTION constexpr smtl_vector_of<T[n]> put_##name(smtl_vector_of<T[n]> value) & { \
+        SMTL_PUT_ALL(n, name);                                                              \
+        native.name = value.native;                                                         \
+        return value;                                                                       \
+    }                                                                                       \
+    __declspec(property(get = get_##name, put = put_##name)) smtl_vector_of<T[n]> name;     \
+    __declspec(property(get = get_##name, put = put_##name)) smtl_vector_of<T[n]> alternative;
 
 #define SMTL_SWIZZLE2(a, A, b, B) SMTL_SWIZZLE_OF(2, a##b, A##B)
 #define SMTL_SWIZZLE3(a, A, b, B, c, C) SMTL_SWIZZLE_OF(3, a##b##c, A##B##C)

@@ -31,35 +31,35 @@ template <class T, class F> struct conditional<false, T, F> {
 };
 template <bool Condition, class T, class F> using conditional_t = typename conditional<Condition, T, F>::type;
 
-template <class T> struct type_identity {
+template <class T> struct smtl_type_identity {
     using type = T;
 };
-template <class T> using type_identity_t = typename type_identity<T>::type;
+template <class T> using smtl_type_identity_t = typename smtl_type_identity<T>::type;
 
-template <class T> struct remove_const : type_identity<T> {};
-template <class T> struct remove_const<const T> : type_identity<T> {};
-template <class T> struct remove_volatile : type_identity<T> {};
-template <class T> struct remove_volatile<volatile T> : type_identity<T> {};
+template <class T> struct remove_const : smtl_type_identity<T> {};
+template <class T> struct remove_const<const T> : smtl_type_identity<T> {};
+template <class T> struct remove_volatile : smtl_type_identity<T> {};
+template <class T> struct remove_volatile<volatile T> : smtl_type_identity<T> {};
 template <class T> struct remove_cv : remove_const<typename remove_volatile<T>::type> {};
-template <class T> struct remove_reference : type_identity<T> {};
-template <class T> struct remove_reference<T &> : type_identity<T> {};
-template <class T> struct remove_reference<T &&> : type_identity<T> {};
-template <class T> struct remove_pointer : type_identity<T> {};
-template <class T> struct remove_pointer<T *> : type_identity<T> {};
-template <class T> struct remove_pointer<T *const> : type_identity<T> {};
-template <class T> struct remove_extent : type_identity<T> {};
-template <class T> struct remove_extent<T[]> : type_identity<T> {};
-template <class T, size_t N> struct remove_extent<T[N]> : type_identity<T> {};
-template <class T> struct add_const : type_identity<const T> {};
-template <class T> struct add_volatile : type_identity<volatile T> {};
-template <class T> struct add_cv : type_identity<const volatile T> {};
-template <class T> struct add_pointer : type_identity<typename remove_reference<T>::type *> {};
-template <class T> struct add_lvalue_reference : type_identity<T &> {};
-template <class T> struct add_rvalue_reference : type_identity<T &&> {};
-template <class T> struct remove_addrspace : type_identity<T> {};
+template <class T> struct remove_reference : smtl_type_identity<T> {};
+template <class T> struct remove_reference<T &> : smtl_type_identity<T> {};
+template <class T> struct remove_reference<T &&> : smtl_type_identity<T> {};
+template <class T> struct remove_pointer : smtl_type_identity<T> {};
+template <class T> struct remove_pointer<T *> : smtl_type_identity<T> {};
+template <class T> struct remove_pointer<T *const> : smtl_type_identity<T> {};
+template <class T> struct remove_extent : smtl_type_identity<T> {};
+template <class T> struct remove_extent<T[]> : smtl_type_identity<T> {};
+template <class T, size_t N> struct remove_extent<T[N]> : smtl_type_identity<T> {};
+template <class T> struct add_const : smtl_type_identity<const T> {};
+template <class T> struct add_volatile : smtl_type_identity<volatile T> {};
+template <class T> struct add_cv : smtl_type_identity<const volatile T> {};
+template <class T> struct add_pointer : smtl_type_identity<typename remove_reference<T>::type *> {};
+template <class T> struct add_lvalue_reference : smtl_type_identity<T &> {};
+template <class T> struct add_rvalue_reference : smtl_type_identity<T &&> {};
+template <class T> struct remove_addrspace : smtl_type_identity<T> {};
 #if !defined(__OPENCL_CPP_VERSION__)
 #define SMTL_REMOVE_ADDRSPACE(qualifiers, space) \
-    template <class T> struct remove_addrspace<qualifiers space T> : type_identity<qualifiers T> {};
+    template <class T> struct remove_addrspace<qualifiers space T> : smtl_type_identity<qualifiers T> {};
 #define SMTL_REMOVE_ADDRSPACES(qualifiers)              \
     SMTL_REMOVE_ADDRSPACE(qualifiers, SMTL_DEVICE)      \
     SMTL_REMOVE_ADDRSPACE(qualifiers, SMTL_THREADGROUP) \
@@ -98,13 +98,13 @@ template <class T, class U> struct is_same : false_type {};
 template <class T> struct is_same<T, T> : true_type {};
 template <class T, class U> constexpr bool is_same_v = is_same<T, U>::value;
 
-template <class T, class... Others> constexpr bool is_one_of_v = (is_same_v<T, Others> || ...);
+template <class T, class... Others> constexpr bool smtl_is_one_of_v = (is_same_v<T, Others> || ...);
 
 template <class T> struct is_void : bool_constant<is_same_v<remove_cv_t<T>, void>> {};
 template <class T>
-struct is_integral : bool_constant<is_one_of_v<remove_cv_t<T>, bool, char, signed char, uchar, short, ushort, int, uint,
-                                               long, ulong, long long, unsigned long long>> {};
-template <class T> struct is_floating_point : bool_constant<is_one_of_v<remove_cv_t<T>, float, half, bfloat>> {};
+struct is_integral : bool_constant<smtl_is_one_of_v<remove_cv_t<T>, bool, char, signed char, uchar, short, ushort, int,
+                                                    uint, long, ulong, long long, unsigned long long>> {};
+template <class T> struct is_floating_point : bool_constant<smtl_is_one_of_v<remove_cv_t<T>, float, half, bfloat>> {};
 template <class T> struct is_arithmetic : bool_constant<is_integral<T>::value || is_floating_point<T>::value> {};
 template <class T, bool = is_arithmetic<T>::value> struct is_signed : false_type {};
 template <class T> struct is_signed<T, true> : bool_constant<(static_cast<T>(-1) < static_cast<T>(0))> {};
@@ -138,7 +138,7 @@ template <class T, class U> struct is_assignable : bool_constant<__is_assignable
 template <class T> struct alignment_of : integral_constant<size_t, alignof(T)> {};
 template <class T> struct rank : integral_constant<size_t, 0> {};
 template <class T, size_t N> struct rank<T[N]> : integral_constant<size_t, rank<T>::value + 1> {};
-template <class T> struct underlying_type : type_identity<__underlying_type(T)> {};
+template <class T> struct underlying_type : smtl_type_identity<__underlying_type(T)> {};
 template <class T> using underlying_type_t = typename underlying_type<T>::type;
 
 template <class T> constexpr bool is_void_v = is_void<T>::value;
@@ -179,9 +179,9 @@ template <class T> using make_unsigned_t = typename make_unsigned<T>::type;
 template <class T> T &&declval() noexcept;
 
 template <class... T> struct common_type;
-template <class T> struct common_type<T> : type_identity<decay_t<T>> {};
+template <class T> struct common_type<T> : smtl_type_identity<decay_t<T>> {};
 template <class T, class U>
-struct common_type<T, U> : type_identity<decay_t<decltype(true ? declval<T>() : declval<U>())>> {};
+struct common_type<T, U> : smtl_type_identity<decay_t<decltype(true ? declval<T>() : declval<U>())>> {};
 template <class T, class U, class... Others>
 struct common_type<T, U, Others...> : common_type<typename common_type<T, U>::type, Others...> {};
 template <class... T> using common_type_t = typename common_type<T...>::type;

@@ -12,14 +12,14 @@ namespace metal {
 // The class, named by an array of as many components: Metal's vectors are clang's, whose length a template's parameter
 // of any integer type matches (`template <class T, uint N> void f(vec<T, N>)`), as it matches the length of an array. A
 // class with a parameter `int N` would be matched by an int alone.
-template <class Components> struct vector_of;
-template <class T, int N> using vec = vector_of<T[N]>;
+template <class Components> struct smtl_vector_of;
+template <class T, int N> using vec = smtl_vector_of<T[N]>;
 
 namespace smtl_detail {
 
 // Vectors of bool hold bytes that are 0 or 1: clang packs a vector of bool into bits, and Metal does not.
-template <class T> struct component : type_identity<T> {};
-template <> struct component<bool> : type_identity<uchar> {};
+template <class T> struct component : smtl_type_identity<T> {};
+template <> struct component<bool> : smtl_type_identity<uchar> {};
 
 // An array of N components with the alignment of a vector.
 template <class T, int N> struct native {
@@ -109,40 +109,43 @@ template <int N, class Mask> SMTL_FUNCTION constexpr vec<bool, N> to_bools(Mask 
 
 }  // namespace smtl_detail
 
-#define SMTL_VECTOR_BINARY(op)                                                                     \
-    friend SMTL_FUNCTION constexpr vector_of operator op(vector_of a, vector_of b) {               \
-        return vector_of(from_native, native_t(a.native op b.native));                             \
-    }                                                                                              \
-    friend SMTL_FUNCTION volatile vector_of &operator op##=(volatile vector_of & a, vector_of b) { \
-        return a = vector_of(a) op b;                                                              \
-    }                                                                                              \
-    friend SMTL_FUNCTION constexpr vector_of &operator op##=(vector_of & a, vector_of b) {         \
-        a.native = native_t(a.native op b.native);                                                 \
-        return a;                                                                                  \
+#define SMTL_VECTOR_BINARY(op)                                                                                    \
+    friend SMTL_FUNCTION constexpr smtl_vector_of operator op(smtl_vector_of a, smtl_vector_of b) {               \
+        return smtl_vector_of(from_native, native_t(a.native op b.native));                                       \
+    }                                                                                                             \
+    friend SMTL_FUNCTION volatile smtl_vector_of &operator op##=(volatile smtl_vector_of & a, smtl_vector_of b) { \
+        return a = smtl_vector_of(a) op b;                                                                        \
+    }                                                                                                             \
+    friend SMTL_FUNCTION constexpr smtl_vector_of &operator op##=(smtl_vector_of & a, smtl_vector_of b) {         \
+        a.native = native_t(a.native op b.native);                                                                \
+        return a;                                                                                                 \
     }
 // The counts of a shift may have another type than what is shifted. Clang masks none of them where it computes itself.
-#define SMTL_VECTOR_SHIFT(op)                                                                                        \
-    friend SMTL_FUNCTION constexpr vector_of operator op(vector_of a, vector_of b) {                                 \
-        return vector_of(from_native, native_t(a.native op(b.native & native_t(sizeof(T) * 8 - 1))));                \
-    }                                                                                                                \
-    template <class U> friend SMTL_FUNCTION constexpr vector_of operator op(vector_of a, ::smtl::shift_count<U> b) { \
-        return a op vector_of(T(b.value));                                                                           \
-    }                                                                                                                \
-    template <class U, class = enable_if_t<is_integral_v<U> && !is_same_v<T, U>>>                                    \
-    friend SMTL_FUNCTION constexpr vector_of operator op(vector_of a, vec<U, size> b) {                              \
-        return a op vector_of(b);                                                                                    \
-    }                                                                                                                \
-    friend SMTL_FUNCTION volatile vector_of &operator op##=(volatile vector_of & a, vector_of b) {                   \
-        return a = vector_of(a) op b;                                                                                \
-    }                                                                                                                \
-    friend SMTL_FUNCTION constexpr vector_of &operator op##=(vector_of & a, vector_of b) { return a = a op b; }      \
-    template <class U, class = enable_if_t<is_integral_v<U> && !is_same_v<T, U>>>                                    \
-    friend SMTL_FUNCTION constexpr vector_of &operator op##=(vector_of & a, vec<U, size> b) {                        \
-        return a = a op vector_of(b);                                                                                \
+#define SMTL_VECTOR_SHIFT(op)                                                                                     \
+    friend SMTL_FUNCTION constexpr smtl_vector_of operator op(smtl_vector_of a, smtl_vector_of b) {               \
+        return smtl_vector_of(from_native, native_t(a.native op(b.native & native_t(sizeof(T) * 8 - 1))));        \
+    }                                                                                                             \
+    template <class U>                                                                                            \
+    friend SMTL_FUNCTION constexpr smtl_vector_of operator op(smtl_vector_of a, ::smtl::shift_count<U> b) {       \
+        return a op smtl_vector_of(T(b.value));                                                                   \
+    }                                                                                                             \
+    template <class U, class = enable_if_t<is_integral_v<U> && !is_same_v<T, U>>>                                 \
+    friend SMTL_FUNCTION constexpr smtl_vector_of operator op(smtl_vector_of a, vec<U, size> b) {                 \
+        return a op smtl_vector_of(b);                                                                            \
+    }                                                                                                             \
+    friend SMTL_FUNCTION volatile smtl_vector_of &operator op##=(volatile smtl_vector_of & a, smtl_vector_of b) { \
+        return a = smtl_vector_of(a) op b;                                                                        \
+    }                                                                                                             \
+    friend SMTL_FUNCTION constexpr smtl_vector_of &operator op##=(smtl_vector_of & a, smtl_vector_of b) {         \
+        return a = a op b;                                                                                        \
+    }                                                                                                             \
+    template <class U, class = enable_if_t<is_integral_v<U> && !is_same_v<T, U>>>                                 \
+    friend SMTL_FUNCTION constexpr smtl_vector_of &operator op##=(smtl_vector_of & a, vec<U, size> b) {           \
+        return a = a op smtl_vector_of(b);                                                                        \
     }
-#define SMTL_VECTOR_COMPARE(op)                                                            \
-    friend SMTL_FUNCTION constexpr vec<bool, size> operator op(vector_of a, vector_of b) { \
-        return smtl_detail::to_bools<size>(a.native op b.native);                          \
+#define SMTL_VECTOR_COMPARE(op)                                                                      \
+    friend SMTL_FUNCTION constexpr vec<bool, size> operator op(smtl_vector_of a, smtl_vector_of b) { \
+        return smtl_detail::to_bools<size>(a.native op b.native);                                    \
     }
 
 namespace smtl_detail {
@@ -153,124 +156,126 @@ constexpr bool is_volatile_of<V, Vector, true> = is_same_v<remove_cv_t<remove_ad
 }  // namespace smtl_detail
 
 // What volatile vectors are given. A template is not the assignment that the compiler makes, and gives way to it.
-#define SMTL_VOLATILE_ASSIGNMENT                                                                    \
-    template <class = void> SMTL_FUNCTION volatile vector_of &operator=(vector_of value) volatile { \
-        native = value.native;                                                                      \
-        return *this;                                                                               \
+#define SMTL_VOLATILE_ASSIGNMENT                                                                              \
+    template <class = void> SMTL_FUNCTION volatile smtl_vector_of &operator=(smtl_vector_of value) volatile { \
+        native = value.native;                                                                                \
+        return *this;                                                                                         \
     }
 
 // What vectors of every length share.
-#define SMTL_VECTOR_MEMBERS(N)                                                                                      \
-    static constexpr int size = N;                                                                                  \
-    using value_type = T;                                                                                           \
-    using native_t = smtl_detail::native_t<T, N>;                                                                   \
-    using from_native_t = smtl_detail::from_native_t;                                                               \
-    static constexpr from_native_t from_native{};                                                                   \
-                                                                                                                    \
-    native_t native;                                                                                                \
-                                                                                                                    \
-    vector_of() = default;                                                                                          \
-    SMTL_FUNCTION constexpr vector_of(from_native_t, native_t value) : native(value) {}                             \
-    SMTL_FUNCTION constexpr vector_of(T value) : native(typename smtl_detail::component<T>::type(value)) {}         \
-    template <class U>                                                                                              \
-    SMTL_FUNCTION explicit constexpr vector_of(vec<U, N> other)                                                     \
-        : native(smtl_detail::convert<T, U, N>(other.native)) {}                                                    \
-                                                                                                                    \
-    /* Of volatile vectors. Templates, so that a vector stays what is copied by its bytes. */                       \
-    template <class V, class = enable_if_t<smtl_detail::is_volatile_of<V, vector_of>>>                              \
-    SMTL_FUNCTION vector_of(V &other) : native(other.native) {}                                                     \
-    SMTL_VOLATILE_ASSIGNMENT                                                                                        \
-    /* Of what is computed, a swizzle say, the components can only be read. */                                      \
-    SMTL_FUNCTION volatile T &operator[](int i) volatile & { return reinterpret_cast<volatile T *>(&native)[i]; }   \
-    SMTL_FUNCTION T operator[](int i) const volatile & { return reinterpret_cast<const volatile T *>(&native)[i]; } \
-                                                                                                                    \
-    SMTL_FUNCTION T &operator[](int i) & { return reinterpret_cast<T *>(&native)[i]; }                              \
-    SMTL_FUNCTION constexpr T operator[](int i) const & { return T(native[i]); }                                    \
-                                                                                                                    \
-    SMTL_VECTOR_BINARY(+)                                                                                           \
-    SMTL_VECTOR_BINARY(-)                                                                                           \
-    SMTL_VECTOR_BINARY(*)                                                                                           \
-    SMTL_VECTOR_BINARY(/)                                                                                           \
-    SMTL_VECTOR_BINARY(%)                                                                                           \
-    SMTL_VECTOR_BINARY(&)                                                                                           \
-    SMTL_VECTOR_BINARY(|)                                                                                           \
-    SMTL_VECTOR_BINARY(^)                                                                                           \
-    SMTL_VECTOR_SHIFT(<<)                                                                                           \
-    SMTL_VECTOR_SHIFT(>>)                                                                                           \
-    SMTL_VECTOR_COMPARE(==)                                                                                         \
-    SMTL_VECTOR_COMPARE(!=)                                                                                         \
-    SMTL_VECTOR_COMPARE(<)                                                                                          \
-    SMTL_VECTOR_COMPARE(<=)                                                                                         \
-    SMTL_VECTOR_COMPARE(>)                                                                                          \
-    SMTL_VECTOR_COMPARE(>=)                                                                                         \
-    friend SMTL_FUNCTION constexpr vec<bool, N> operator&&(vector_of a, vector_of b) {                              \
-        return vec<bool, N>(a) & vec<bool, N>(b);                                                                   \
-    }                                                                                                               \
-    friend SMTL_FUNCTION constexpr vec<bool, N> operator||(vector_of a, vector_of b) {                              \
-        return vec<bool, N>(a) | vec<bool, N>(b);                                                                   \
-    }                                                                                                               \
-    friend SMTL_FUNCTION constexpr vec<bool, N> operator!(vector_of a) {                                            \
-        return smtl_detail::to_bools<N>(a.native == native_t(0));                                                   \
-    }                                                                                                               \
-    friend SMTL_FUNCTION constexpr vector_of operator+(vector_of a) { return a; }                                   \
-    friend SMTL_FUNCTION constexpr vector_of operator-(vector_of a) {                                               \
-        return vector_of(from_native, native_t(-a.native));                                                         \
-    }                                                                                                               \
-    friend SMTL_FUNCTION constexpr vector_of operator~(vector_of a) {                                               \
-        return vector_of(from_native, native_t(~a.native));                                                         \
-    }                                                                                                               \
-    friend SMTL_FUNCTION constexpr vector_of &operator++(vector_of &a) { return a += vector_of(T(1)); }             \
-    friend SMTL_FUNCTION constexpr vector_of &operator--(vector_of &a) { return a -= vector_of(T(1)); }             \
-    friend SMTL_FUNCTION constexpr vector_of operator++(vector_of &a, int) {                                        \
-        const vector_of before = a;                                                                                 \
-        a += vector_of(T(1));                                                                                       \
-        return before;                                                                                              \
-    }                                                                                                               \
-    friend SMTL_FUNCTION constexpr vector_of operator--(vector_of &a, int) {                                        \
-        const vector_of before = a;                                                                                 \
-        a -= vector_of(T(1));                                                                                       \
-        return before;                                                                                              \
+#define SMTL_VECTOR_MEMBERS(N)                                                                                         \
+    static constexpr int size = N;                                                                                     \
+    using value_type = T;                                                                                              \
+    using native_t = smtl_detail::native_t<T, N>;                                                                      \
+    using from_native_t = smtl_detail::from_native_t;                                                                  \
+    static constexpr from_native_t from_native{};                                                                      \
+                                                                                                                       \
+    native_t native;                                                                                                   \
+                                                                                                                       \
+    smtl_vector_of() = default;                                                                                        \
+    SMTL_FUNCTION constexpr smtl_vector_of(from_native_t, native_t value) : native(value) {}                           \
+    SMTL_FUNCTION constexpr smtl_vector_of(T value) : native(typename smtl_detail::component<T>::type(value)) {}       \
+    template <class U>                                                                                                 \
+    SMTL_FUNCTION explicit constexpr smtl_vector_of(vec<U, N> other)                                                   \
+        : native(smtl_detail::convert<T, U, N>(other.native)) {}                                                       \
+                                                                                                                       \
+    /* Of volatile vectors. Templates, so that a vector stays what is copied by its bytes. */                          \
+    template <class V, class = enable_if_t<smtl_detail::is_volatile_of<V, smtl_vector_of>>>                            \
+    SMTL_FUNCTION smtl_vector_of(V &other) : native(other.native) {}                                                   \
+    SMTL_VOLATILE_ASSIGNMENT                                                                                           \
+    /* Of what is computed, a swizzle say, the components can only be read. */                                         \
+    SMTL_FUNCTION volatile T &operator[](int i) volatile & { return reinterpret_cast<volatile T *>(&native)[i]; }      \
+    SMTL_FUNCTION T operator[](int i) const volatile & { return reinterpret_cast<const volatile T *>(&native)[i]; }    \
+                                                                                                                       \
+    SMTL_FUNCTION T &operator[](int i) & { return reinterpret_cast<T *>(&native)[i]; }                                 \
+    SMTL_FUNCTION constexpr T operator[](int i) const & { return T(native[i]); }                                       \
+                                                                                                                       \
+    SMTL_VECTOR_BINARY(+)                                                                                              \
+    SMTL_VECTOR_BINARY(-)                                                                                              \
+    SMTL_VECTOR_BINARY(*)                                                                                              \
+    SMTL_VECTOR_BINARY(/)                                                                                              \
+    SMTL_VECTOR_BINARY(%)                                                                                              \
+    SMTL_VECTOR_BINARY(&)                                                                                              \
+    SMTL_VECTOR_BINARY(|)                                                                                              \
+    SMTL_VECTOR_BINARY(^)                                                                                              \
+    SMTL_VECTOR_SHIFT(<<)                                                                                              \
+    SMTL_VECTOR_SHIFT(>>)                                                                                              \
+    SMTL_VECTOR_COMPARE(==)                                                                                            \
+    SMTL_VECTOR_COMPARE(!=)                                                                                            \
+    SMTL_VECTOR_COMPARE(<)                                                                                             \
+    SMTL_VECTOR_COMPARE(<=)                                                                                            \
+    SMTL_VECTOR_COMPARE(>)                                                                                             \
+    SMTL_VECTOR_COMPARE(>=)                                                                                            \
+    friend SMTL_FUNCTION constexpr vec<bool, N> operator&&(smtl_vector_of a, smtl_vector_of b) {                       \
+        return vec<bool, N>(a) & vec<bool, N>(b);                                                                      \
+    }                                                                                                                  \
+    friend SMTL_FUNCTION constexpr vec<bool, N> operator||(smtl_vector_of a, smtl_vector_of b) {                       \
+        return vec<bool, N>(a) | vec<bool, N>(b);                                                                      \
+    }                                                                                                                  \
+    friend SMTL_FUNCTION constexpr vec<bool, N> operator!(smtl_vector_of a) {                                          \
+        return smtl_detail::to_bools<N>(a.native == native_t(0));                                                      \
+    }                                                                                                                  \
+    friend SMTL_FUNCTION constexpr smtl_vector_of operator+(smtl_vector_of a) { return a; }                            \
+    friend SMTL_FUNCTION constexpr smtl_vector_of operator-(smtl_vector_of a) {                                        \
+        return smtl_vector_of(from_native, native_t(-a.native));                                                       \
+    }                                                                                                                  \
+    friend SMTL_FUNCTION constexpr smtl_vector_of operator~(smtl_vector_of a) {                                        \
+        return smtl_vector_of(from_native, native_t(~a.native));                                                       \
+    }                                                                                                                  \
+    friend SMTL_FUNCTION constexpr smtl_vector_of &operator++(smtl_vector_of &a) { return a += smtl_vector_of(T(1)); } \
+    friend SMTL_FUNCTION constexpr smtl_vector_of &operator--(smtl_vector_of &a) { return a -= smtl_vector_of(T(1)); } \
+    friend SMTL_FUNCTION constexpr smtl_vector_of operator++(smtl_vector_of &a, int) {                                 \
+        const smtl_vector_of before = a;                                                                               \
+        a += smtl_vector_of(T(1));                                                                                     \
+        return before;                                                                                                 \
+    }                                                                                                                  \
+    friend SMTL_FUNCTION constexpr smtl_vector_of operator--(smtl_vector_of &a, int) {                                 \
+        const smtl_vector_of before = a;                                                                               \
+        a -= smtl_vector_of(T(1));                                                                                     \
+        return before;                                                                                                 \
     }
 
-template <class T> struct vector_of<T[2]> {
+template <class T> struct smtl_vector_of<T[2]> {
     SMTL_VECTOR_MEMBERS(2)
-    SMTL_FUNCTION constexpr vector_of(T x, T y)
+    SMTL_FUNCTION constexpr smtl_vector_of(T x, T y)
         : native{typename smtl_detail::component<T>::type(x), typename smtl_detail::component<T>::type(y)} {}
     SMTL_SWIZZLES_2
 };
 
-template <class T> struct vector_of<T[3]> {
+template <class T> struct smtl_vector_of<T[3]> {
     using C = typename smtl_detail::component<T>::type;
     SMTL_VECTOR_MEMBERS(3)
-    SMTL_FUNCTION constexpr vector_of(T x, T y, T z) : native{C(x), C(y), C(z)} {}
-    SMTL_FUNCTION constexpr vector_of(T x, vec<T, 2> yz) : native{C(x), yz.native.x, yz.native.y} {}
-    SMTL_FUNCTION constexpr vector_of(vec<T, 2> xy, T z) : native{xy.native.x, xy.native.y, C(z)} {}
+    SMTL_FUNCTION constexpr smtl_vector_of(T x, T y, T z) : native{C(x), C(y), C(z)} {}
+    SMTL_FUNCTION constexpr smtl_vector_of(T x, vec<T, 2> yz) : native{C(x), yz.native.x, yz.native.y} {}
+    SMTL_FUNCTION constexpr smtl_vector_of(vec<T, 2> xy, T z) : native{xy.native.x, xy.native.y, C(z)} {}
     SMTL_SWIZZLES_3
 };
 
-template <class T> struct vector_of<T[4]> {
+template <class T> struct smtl_vector_of<T[4]> {
     using C = typename smtl_detail::component<T>::type;
     SMTL_VECTOR_MEMBERS(4)
-    SMTL_FUNCTION constexpr vector_of(T x, T y, T z, T w) : native{C(x), C(y), C(z), C(w)} {}
-    SMTL_FUNCTION constexpr vector_of(T x, T y, vec<T, 2> zw) : native{C(x), C(y), zw.native.x, zw.native.y} {}
-    SMTL_FUNCTION constexpr vector_of(T x, vec<T, 2> yz, T w) : native{C(x), yz.native.x, yz.native.y, C(w)} {}
-    SMTL_FUNCTION constexpr vector_of(vec<T, 2> xy, T z, T w) : native{xy.native.x, xy.native.y, C(z), C(w)} {}
-    SMTL_FUNCTION constexpr vector_of(vec<T, 2> xy, vec<T, 2> zw)
+    SMTL_FUNCTION constexpr smtl_vector_of(T x, T y, T z, T w) : native{C(x), C(y), C(z), C(w)} {}
+    SMTL_FUNCTION constexpr smtl_vector_of(T x, T y, vec<T, 2> zw) : native{C(x), C(y), zw.native.x, zw.native.y} {}
+    SMTL_FUNCTION constexpr smtl_vector_of(T x, vec<T, 2> yz, T w) : native{C(x), yz.native.x, yz.native.y, C(w)} {}
+    SMTL_FUNCTION constexpr smtl_vector_of(vec<T, 2> xy, T z, T w) : native{xy.native.x, xy.native.y, C(z), C(w)} {}
+    SMTL_FUNCTION constexpr smtl_vector_of(vec<T, 2> xy, vec<T, 2> zw)
         : native{xy.native.x, xy.native.y, zw.native.x, zw.native.y} {}
-    SMTL_FUNCTION constexpr vector_of(T x, vec<T, 3> yzw) : native{C(x), yzw.native.x, yzw.native.y, yzw.native.z} {}
-    SMTL_FUNCTION constexpr vector_of(vec<T, 3> xyz, T w) : native{xyz.native.x, xyz.native.y, xyz.native.z, C(w)} {}
+    SMTL_FUNCTION constexpr smtl_vector_of(T x, vec<T, 3> yzw)
+        : native{C(x), yzw.native.x, yzw.native.y, yzw.native.z} {}
+    SMTL_FUNCTION constexpr smtl_vector_of(vec<T, 3> xyz, T w)
+        : native{xyz.native.x, xyz.native.y, xyz.native.z, C(w)} {}
     SMTL_SWIZZLES_4
 };
 
 // The scalar type and the number of components of scalars and vectors alike.
-template <class T> struct make_scalar : type_identity<T> {};
-template <class T, int N> struct make_scalar<vec<T, N>> : type_identity<T> {};
+template <class T> struct make_scalar : smtl_type_identity<T> {};
+template <class T, int N> struct make_scalar<vec<T, N>> : smtl_type_identity<T> {};
 template <class T> using make_scalar_t = typename make_scalar<T>::type;
-template <class T, int N = 4> struct make_vector : type_identity<vec<T, N>> {};
+template <class T, int N = 4> struct make_vector : smtl_type_identity<vec<T, N>> {};
 template <class T, int N = 4> using make_vector_t = typename make_vector<T, N>::type;
-template <class T> struct vec_elements : integral_constant<int, 1> {};
-template <class T, int N> struct vec_elements<vec<T, N>> : integral_constant<int, N> {};
-template <class T> struct is_vector : bool_constant<(vec_elements<T>::value > 1)> {};
+template <class T> struct smtl_vec_elements : integral_constant<int, 1> {};
+template <class T, int N> struct smtl_vec_elements<vec<T, N>> : integral_constant<int, N> {};
+template <class T> struct is_vector : bool_constant<(smtl_vec_elements<T>::value > 1)> {};
 template <class T> constexpr bool is_vector_v = is_vector<T>::value;
 
 }  // namespace metal
