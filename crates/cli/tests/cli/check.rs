@@ -88,22 +88,17 @@ fn threadgroup_memory_that_kernels_declare_is_told() {
 #[test]
 fn a_constant_without_a_value_hides_no_other_error() {
     let folder = Folder::new(&["check"]);
-    let source = "constant int n [[function_constant(0)]];
+    let kernels = "#include <metal_stdlib>
+using namespace metal;
+constant int n [[function_constant(0)]];
+constant bool yes = true;
 kernel void scaled(device int *a) { a[0] = n; }
-kernel void large(device float *a, uint i [[thread_index_in_threadgroup]]) {
-    threadgroup float tile[100000];
-    tile[i] = a[i];
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    a[i] = tile[i + 1];
-}
+kernel void both(device int *a [[buffer(0), function_constant(yes)]], device int *b [[buffer(0)]]) { b[0] = 1; }
 ";
-    folder.file(
-        "large.metal",
-        format!("#include <metal_stdlib>\nusing namespace metal;\n{source}"),
-    );
-    let checked = folder.check(&["large.metal"]).exits_with(1);
+    folder.file("both.metal", kernels);
+    let checked = folder.check(&["both.metal"]).exits_with(1);
     assert!(
-        checked.err.contains("kernel 'large': ") && !checked.err.contains("'scaled'"),
+        checked.err.contains("kernel 'both': ") && !checked.err.contains("'scaled'"),
         "{}",
         checked.err
     );
