@@ -96,6 +96,10 @@ static void run_in_pool(smtl_work *work) {
         } @catch (id exception) {
             /* Nobody catches the exception, as on a dispatch queue; but here the program goes on. */
             NSLog(@"software Metal: uncaught exception on a worker thread: %@", exception);
+            /* Without memory the work is not done: whoever waits for it would wait for ever. */
+            if ([exception isKindOfClass:[NSException class]] && [[exception name] isEqual:NSMallocException]) {
+                abort();
+            }
         }
     }
 }

@@ -90,9 +90,10 @@ bool intact(const std::string &path) {
 // The compiler and the linker leave files as the process's mask has them.
 bool make_private(const std::string &folder) {
     std::error_code error;
-    for (const auto &item : std::filesystem::recursive_directory_iterator(folder, error)) {
+    std::filesystem::recursive_directory_iterator item(folder, error);
+    for (; !error && item != std::filesystem::recursive_directory_iterator(); item.increment(error)) {
         std::filesystem::permissions(
-            item.path(), std::filesystem::perms::group_all | std::filesystem::perms::others_all,
+            item->path(), std::filesystem::perms::group_all | std::filesystem::perms::others_all,
             std::filesystem::perm_options::remove | std::filesystem::perm_options::nofollow, error);
         if (error) return false;
     }
@@ -137,11 +138,12 @@ std::string objection_to(const std::string &path) {
 void remove_stale(const std::string &root) {
     std::error_code error;
     const auto limit = std::filesystem::file_time_type::clock::now() - std::chrono::hours(2);
-    for (const auto &item : std::filesystem::directory_iterator(root, error)) {
-        if (!item.path().filename().string().starts_with("tmp-")) continue;
+    std::filesystem::directory_iterator item(root, error);
+    for (; !error && item != std::filesystem::directory_iterator(); item.increment(error)) {
+        if (!item->path().filename().string().starts_with("tmp-")) continue;
         std::error_code ignored;
-        const auto written = item.last_write_time(ignored);
-        if (!ignored && written < limit) remove_tree(item.path().string());
+        const auto written = item->last_write_time(ignored);
+        if (!ignored && written < limit) remove_tree(item->path().string());
     }
 }
 
@@ -236,15 +238,16 @@ void Cache::prune(std::chrono::system_clock::time_point recent) const {
     std::vector<Item> items;
     std::uint64_t total = 0;
     std::error_code error;
-    for (const auto &entry : std::filesystem::directory_iterator(root_, error)) {
-        const std::string path = entry.path().string();
+    std::filesystem::directory_iterator entry(root_, error);
+    for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+        const std::string path = entry->path().string();
         struct stat status;
-        if (entry.path().filename().string().starts_with("tmp-") || stat(path.c_str(), &status) != 0) continue;
+        if (entry->path().filename().string().starts_with("tmp-") || stat(path.c_str(), &status) != 0) continue;
         const std::uint64_t bytes = size_of_entry(path);
         total += bytes;
         const auto used = std::chrono::system_clock::from_time_t(status.st_mtim.tv_sec) +
                           std::chrono::nanoseconds(status.st_mtim.tv_nsec);
-        if (!is_lasting(entry.path().filename().string()) && used < recent) items.push_back({used, bytes, path});
+        if (!is_lasting(entry->path().filename().string()) && used < recent) items.push_back({used, bytes, path});
     }
     if (total <= most_bytes_) return;
     std::sort(items.begin(), items.end(), [](const Item &a, const Item &b) { return a.used < b.used; });

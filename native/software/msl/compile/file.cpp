@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <dirent.h>
+#include <exception>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
@@ -111,9 +112,13 @@ bool make_folders(const std::string &path) {
     return std::filesystem::is_directory(path, error);
 }
 
-void remove_tree(const std::string &path) {
-    std::error_code error;
-    std::filesystem::remove_all(path, error);
+void remove_tree(const std::string &path) noexcept {
+    try {
+        std::error_code error;
+        std::filesystem::remove_all(path, error);
+    } catch (const std::exception &) {
+        // Without memory it stays, until a later process finds it stale.
+    }
 }
 
 TemporaryFolder::TemporaryFolder(const std::string &parent) {

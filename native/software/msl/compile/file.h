@@ -16,7 +16,7 @@ std::optional<std::string> read_file(const std::string &path,
 bool write_file(const std::string &path, std::string_view bytes);
 // The folder and those above it.
 bool make_folders(const std::string &path);
-void remove_tree(const std::string &path);
+void remove_tree(const std::string &path) noexcept;
 
 // What a name stands for, opened: never a link, and the same file whatever happens to the name.
 class Descriptor {

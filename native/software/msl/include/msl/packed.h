@@ -80,7 +80,7 @@ private:
 };
 
 template <class T, int N> struct make_scalar<packed_vec<T, N>> : smtl_type_identity<T> {};
-template <class T, int N> struct smtl_vec_elements<packed_vec<T, N>> : integral_constant<int, N> {};
+template <class T, int N> struct vec_elements<packed_vec<T, N>> : integral_constant<int, N> {};
 
 namespace smtl_detail {
 template <class T> constexpr bool is_packed_v = false;

@@ -273,9 +273,9 @@ template <class T, int N> struct make_scalar<vec<T, N>> : smtl_type_identity<T> 
 template <class T> using make_scalar_t = typename make_scalar<T>::type;
 template <class T, int N = 4> struct make_vector : smtl_type_identity<vec<T, N>> {};
 template <class T, int N = 4> using make_vector_t = typename make_vector<T, N>::type;
-template <class T> struct smtl_vec_elements : integral_constant<int, 1> {};
-template <class T, int N> struct smtl_vec_elements<vec<T, N>> : integral_constant<int, N> {};
-template <class T> struct is_vector : bool_constant<(smtl_vec_elements<T>::value > 1)> {};
+template <class T> struct vec_elements : integral_constant<int, 1> {};
+template <class T, int N> struct vec_elements<vec<T, N>> : integral_constant<int, N> {};
+template <class T> struct is_vector : bool_constant<(vec_elements<T>::value > 1)> {};
 template <class T> constexpr bool is_vector_v = is_vector<T>::value;
 
 }  // namespace metal
