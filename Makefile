@@ -47,7 +47,7 @@ demo: setup ## decodes a story with the shipped model
 	cargo run --release --quiet --bin metal-bridge -- generate --model $(MODEL) "$(PROMPT)"
 
 test: check shuffle fuzz foreign sanitize-kernels cuda-programs ## the tests of continuous integration
-	cargo test
+	scripts/cargo-tests
 
 check: lint doc portable standalone sanitize ## formatting, lints, documentation, the build without a backend, sanitizers
 

@@ -7,7 +7,7 @@
 #include <time.h>
 
 /* A caller that has not committed for this long is taken to have no more. */
-#define GRACE_NS 2000000
+#define GRACE_NS 1000000
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
