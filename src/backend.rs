@@ -240,7 +240,7 @@ impl MetalOps {
     pub fn silu_multiply(&self, a: &[f32], b: &[f32]) -> Result<Vec<f32>> {
         if a.len() != b.len() {
             let message = format!(
-                "both operands need as many elements, not {} and {}",
+                "the operands have {} and {} elements, but must have the same number",
                 a.len(),
                 b.len()
             );
@@ -273,7 +273,7 @@ impl MetalOps {
             .find(|weight| weight.columns() != weights[0].columns())
         {
             let message = format!(
-                "all matrices need as many columns, not {} and {}",
+                "the matrices have {} and {} columns, but must have the same number",
                 weights[0].columns(),
                 other.columns()
             );

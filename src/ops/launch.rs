@@ -164,8 +164,7 @@ pub(crate) fn elements(function: &'static str, what: &str, factors: &[usize]) ->
     match product {
         Some(product) if factors.iter().all(|&factor| factor <= MAX_DIMENSION) => Ok(product),
         _ => {
-            let message =
-                format!("{what} of {factors:?} has more elements than a kernel can count");
+            let message = format!("{what} with dimensions {factors:?} is too large for a kernel");
             Err(Error::OutOfRange(Failure::new(function, message)))
         }
     }
@@ -176,8 +175,9 @@ pub(crate) fn bytes4(function: &'static str, what: &str, factors: &[usize]) -> R
     match elements(function, what, factors)?.checked_mul(4) {
         Some(bytes) => Ok(bytes),
         None => {
-            let message =
-                format!("{what} of {factors:?} has more elements than an address space holds");
+            let message = format!(
+                "{what} with dimensions {factors:?} takes more bytes than an address space has"
+            );
             Err(Error::OutOfRange(Failure::new(function, message)))
         }
     }

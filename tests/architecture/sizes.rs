@@ -1,4 +1,4 @@
-//! Files of 400 lines at most, folders of about 30 files.
+//! Files of 400 lines at most, folders of 30 files at most.
 
 use std::collections::BTreeMap;
 

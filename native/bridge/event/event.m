@@ -92,7 +92,7 @@ mtb_status mtb_event_signal(mtb_event *event, uint64_t value, mtb_error **error)
     REQUIRE(GIVEN(event));
     uint64_t reached = mtbi_event_raise(event, value);
     if (reached > value)
-        return FAIL(error, MTB_OUT_OF_RANGE, "the event cannot get %llu: it has %llu already",
+        return FAIL(error, MTB_OUT_OF_RANGE, "the event cannot be set to %llu: its value is %llu already",
                     (unsigned long long)value, (unsigned long long)reached);
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
@@ -128,9 +128,9 @@ mtb_status mtb_event_wait(mtb_event *event, uint64_t value, uint64_t timeout_ns,
     MTBI_ENTER
     REQUIRE(GIVEN(event));
     if (mtbi_event_raise(event, 0) < value && !wait_until(event->metal, value, timeout_ns))
-        return FAIL(error, MTB_TIMEOUT, "the event has %llu, and did not reach %llu in %.3f s",
-                    (unsigned long long)[event->metal signaledValue], (unsigned long long)value,
-                    (double)timeout_ns * 1e-9);
+        return FAIL(error, MTB_TIMEOUT, "the event did not reach the value %llu in %.3f s: its value is %llu",
+                    (unsigned long long)value, (double)timeout_ns * 1e-9,
+                    (unsigned long long)[event->metal signaledValue]);
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }

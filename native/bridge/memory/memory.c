@@ -119,8 +119,8 @@ mtb_status mtbi_memory_reserve(mtb_memory *memory, uint64_t bytes, mtb_error **e
     if (bytes <= memory->budget && mtbi_pools_trim(memory, UINT64_MAX) > 0 && try_to_reserve(memory, bytes, &held))
         return MTB_OK;
     return mtbi_fail(error, function, MTB_OVER_BUDGET,
-                     "%llu bytes do not fit beside the %llu in use: the budget is %llu", (unsigned long long)bytes,
-                     (unsigned long long)held, (unsigned long long)memory->budget);
+                     "%llu bytes do not fit in the budget of %llu bytes, of which %llu are held",
+                     (unsigned long long)bytes, (unsigned long long)memory->budget, (unsigned long long)held);
 }
 
 void mtbi_memory_unreserve(mtb_memory *memory, uint64_t bytes) {

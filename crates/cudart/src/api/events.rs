@@ -56,7 +56,7 @@ unsafe fn create_with_flags(event: *mut cudaEvent_t, flags: c_uint) -> Outcome {
     require(
         flags & cudaEventInterprocess == 0,
         cudaErrorNotSupported,
-        || "Metal's events are those of one process".to_owned(),
+        || "this runtime does not share events between processes".to_owned(),
     )?;
     let created = Event::new(Context::current()?.state.clone(), flags);
     place.set(EVENTS.add(Arc::new(created)));

@@ -25,7 +25,7 @@ pub(crate) fn allocation_at(
         Found::Inside(allocation, offset) => Ok(Some((allocation, offset))),
         Found::Outside => Ok(None),
         Found::Straddling => {
-            let message = format!("{length} bytes at {pointer:p} reach past the memory there");
+            let message = format!("the {length} bytes at {pointer:p} do not lie in one allocation");
             Err(Failed::new(cudaErrorInvalidValue, message))
         }
     }
@@ -41,7 +41,7 @@ pub(crate) fn check_pageable(
     require(
         !are_kept(pointer.addr(), length),
         cudaErrorInvalidValue,
-        || format!("the memory at {pointer:p} was freed, or ends before the {length} bytes do"),
+        || format!("some of the {length} bytes at {pointer:p} lie in memory that was freed"),
     )?;
     whole_pages(pointer.addr(), length, access)
 }

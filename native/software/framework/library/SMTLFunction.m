@@ -66,7 +66,7 @@ static size_t constant_size(MTLDataType type) {
 }
 
 - (void)setValue:(const void *)value type:(MTLDataType)type name:(const char *)name index:(NSUInteger)index {
-    const char *where = "-[MTLFunctionConstantValues setConstantValue:type:]";
+    const char *where = "-[MTLFunctionConstantValues setConstantValue:type:atIndex:]";
     size_t size = constant_size(type);
     SMTL_REQUIRE(value != NULL, where, @"value must not be NULL");
     SMTL_REQUIRE(size != 0, where, @"data type %lu is not one of a function constant's", (unsigned long)type);

@@ -92,5 +92,5 @@ int main() {
     test_components();
     test_geometry();
     test_matrices();
-    return check::report("framework_simd");
+    return check::report("framework/simd");
 }

@@ -237,5 +237,5 @@ int main() {
     test_own_members();
     test_deduced_lengths();
     test_fourth_components();
-    return check::report("msl_components_test");
+    return check::report("msl/components_test");
 }

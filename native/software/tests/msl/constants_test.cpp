@@ -1,5 +1,5 @@
 // Constants of a program that are made of function constants and of each other: random chains of them, in every form of
-// a declaration, against values that the test computes. Seeds are fixed; `msl_constants_test N` goes through N
+// a declaration, against values that the test computes. Seeds are fixed; `constants_test N` goes through N
 // programs.
 #include <random>
 #include <string>

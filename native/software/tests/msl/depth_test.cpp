@@ -1,5 +1,5 @@
 // Whatever is nested in a source, its translation needs a bounded stack: programs compile sources in threads of their
-// own, whose stacks are small. `msl_depth_test N` nests everything N deep instead of the usual number.
+// own, whose stacks are small. `depth_test N` nests everything N deep instead of the usual number.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

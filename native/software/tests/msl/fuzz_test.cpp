@@ -1,5 +1,5 @@
 // Damaged Metal through the translation: it neither crashes nor hangs, and gives the same for the same. Seeds are
-// fixed; `msl_fuzz_test N` goes through N mutations instead of the usual number.
+// fixed; `fuzz_test N` goes through N mutations instead of the usual number.
 #include <algorithm>
 #include <ctime>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // The translation takes time and memory in proportion to the source, whatever is nested or repeated in it. Both are
 // counted, not measured: the compiler's objects are built to count the branches they take (see the Makefile), and what
-// they allocate is counted here. `msl_growth_test N` repeats everything N times instead of the usual number.
+// they allocate is counted here. `growth_test N` repeats everything N times instead of the usual number.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

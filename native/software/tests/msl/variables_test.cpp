@@ -175,5 +175,5 @@ int main() {
     test_templates_of_library_names();
     test_operands_of_other_types();
     test_refusals();
-    return check::report("msl_variables_test");
+    return check::report("msl/variables_test");
 }
