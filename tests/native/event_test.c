@@ -25,9 +25,11 @@ static void the_cpu_signals_and_waits(void) {
     mtb_string_free(label);
     CHECK_OK(mtb_event_wait(event, 0, 0, &error));
     CHECK_FAILS(mtb_event_wait(event, 3, 15 * MILLISECOND, &error), MTB_TIMEOUT, "did not reach the value 3");
-    CHECK_FAILS(mtb_event_wait(event, 3, 0, &error), MTB_TIMEOUT, "did not reach the value 3 in 0.000 s: its value is 0");
+    CHECK_FAILS(mtb_event_wait(event, 3, 0, &error), MTB_TIMEOUT,
+                "did not reach the value 3 in 0.000 s: its value is 0");
     set_comma_locale();
-    CHECK_FAILS(mtb_event_wait(event, 3, 15 * MILLISECOND, &error), MTB_TIMEOUT, "did not reach the value 3 in 0.015 s");
+    CHECK_FAILS(mtb_event_wait(event, 3, 15 * MILLISECOND, &error), MTB_TIMEOUT,
+                "did not reach the value 3 in 0.015 s");
     setlocale(LC_ALL, "C");
     CHECK_OK(mtb_event_signal(event, 3, &error));
     CHECK_OK(mtb_event_wait(event, 3, MTB_FOREVER, &error));
