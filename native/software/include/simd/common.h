@@ -50,14 +50,14 @@ SMTL_SIMD_ALL(SMTL_SIMD_SELECT)
     SMTL_SIMD_FUNCTION SCALAR simd_reduce_min(simd_##NAME v) {                                                        \
         SCALAR least = v[0];                                                                                          \
         for (int i = 1; i < LANES; i++) {                                                                             \
-            least = v[i] < least ? v[i] : least;                                                                      \
+            least = __builtin_elementwise_min(least, v[i]);                                                           \
         }                                                                                                             \
         return least;                                                                                                 \
     }                                                                                                                 \
     SMTL_SIMD_FUNCTION SCALAR simd_reduce_max(simd_##NAME v) {                                                        \
         SCALAR most = v[0];                                                                                           \
         for (int i = 1; i < LANES; i++) {                                                                             \
-            most = v[i] > most ? v[i] : most;                                                                         \
+            most = __builtin_elementwise_max(most, v[i]);                                                             \
         }                                                                                                             \
         return most;                                                                                                  \
     }                                                                                                                 \
@@ -91,7 +91,13 @@ SMTL_SIMD_ABS(int16, int, 16, int16)
     }                                                                                                                \
     SMTL_SIMD_FUNCTION simd_##NAME simd_recip(simd_##NAME x) { return (SCALAR)1 / x; }                               \
     SMTL_SIMD_FUNCTION simd_##NAME simd_rsqrt(simd_##NAME x) { return (SCALAR)1 / simd_sqrt(x); }                    \
-    SMTL_SIMD_FUNCTION simd_##NAME simd_fract(simd_##NAME x) { return x - __builtin_elementwise_floor(x); }          \
+    SMTL_SIMD_FUNCTION simd_##NAME simd_fract(simd_##NAME x) {                                                       \
+        /* Below 1, which the difference may be rounded to. */                                                       \
+        const SCALAR largest = (SCALAR)(sizeof(SCALAR) == 2   ? 0x1.ffcp-1                                           \
+                                        : sizeof(SCALAR) == 4 ? 0x1.fffffep-1                                        \
+                                                              : 0x1.fffffffffffffp-1);                               \
+        return simd_min(x - __builtin_elementwise_floor(x), (simd_##NAME)largest);                                   \
+    }                                                                                                                \
     SMTL_SIMD_FUNCTION simd_##NAME simd_mix(simd_##NAME x, simd_##NAME y, simd_##NAME t) { return x + t * (y - x); } \
     SMTL_SIMD_FUNCTION simd_##NAME simd_muladd(simd_##NAME x, simd_##NAME y, simd_##NAME z) { return x * y + z; }    \
     SMTL_SIMD_FUNCTION simd_##NAME simd_sign(simd_##NAME x) {                                                        \

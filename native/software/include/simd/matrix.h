@@ -71,7 +71,9 @@
                                                             simd_##T##1 tolerance) {                                \
         simd_bool near = 1;                                                                                         \
         for (int c = 0; c < C; c++) {                                                                               \
-            near &= simd_norm_inf(x.columns[c] - y.columns[c]) <= tolerance;                                        \
+            /* A NaN is near to nothing. */                                                                         \
+            near &= simd_norm_inf(x.columns[c] - y.columns[c]) <= tolerance &&                                      \
+                    simd_equal(x.columns[c] - y.columns[c], x.columns[c] - y.columns[c]);                           \
         }                                                                                                           \
         return near;                                                                                                \
     }

@@ -47,6 +47,20 @@ void test_components() {
     CHECK(simd_equal(simd_select(v, -v, simd_make_int4(-1, 0, 1, -5)), simd_make_float4(1.5f, 0, 2.25f, -9)));
 }
 
+void test_nan() {
+    const float nan = NAN;
+    CHECK(simd_reduce_min(simd_make_float2(nan, 1)) == 1 && simd_reduce_min(simd_make_float2(1, nan)) == 1);
+    CHECK(simd_reduce_max(simd_make_double3(nan, -1, nan)) == -1 && simd_norm_inf(simd_make_float2(nan, -2)) == 2);
+    for (int row = 0; row < 2; row++) {
+        simd_float2x2 changed = matrix_identity_float2x2;
+        changed.columns[1][row] = nan;
+        CHECK(!simd_almost_equal_elements(matrix_identity_float2x2, changed, 0.1f));
+    }
+    CHECK(simd_almost_equal_elements(matrix_identity_float2x2, matrix_identity_float2x2, 0));
+    CHECK(simd_fract(simd_float2(-1e-10f)).x == 0x1.fffffep-1f && simd_fract(simd_double2(-1e-30)).y < 1);
+    CHECK(simd_fract(simd_make_half2((_Float16)-1e-6f, 0)).x < 1);
+}
+
 void test_geometry() {
     const simd_float3 x = simd_make_float3(1, 2, 2), y = simd_make_float3(0, 3, -4);
     CHECK(simd_dot(x, y) == -2 && simd_length(x) == 3 && simd_length_squared(y) == 25 &&
@@ -90,6 +104,7 @@ void test_matrices() {
 int main() {
     test_making();
     test_components();
+    test_nan();
     test_geometry();
     test_matrices();
     return check::report("framework/simd");
