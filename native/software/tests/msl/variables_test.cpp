@@ -72,6 +72,86 @@ kernel void run(device float *out [[buffer(0)]]) {
     CHECK(out[0] == 5 + 5 + 4 + 15 + 1);
 }
 
+// But where the library's functions take other types, a template of the source that takes these is preferred.
+void test_templates_for_other_types() {
+    const std::vector<std::string> functions[] = {
+        {"exp", "sqrt", "floor", "sign"},
+        {"pow", "fmod", "atan2", "copysign", "fdim", "powr", "fmin", "fmax", "nextafter", "min", "max"},
+        {"fma", "clamp", "mix", "smoothstep", "min3", "max3"},
+    };
+    const std::vector<std::string> operands[] = {
+        {"n", "long(n)"}, {"x, h", "h, x", "x, b", "n, x", "n, long(n)"}, {"x, h, h", "n, x, h", "b, x, x"}};
+    std::string own, calls, library_calls;
+    float count = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+        static const char *const heads[] = {"<class A> float ", "<class A, class B> float ",
+                                            "<class A, class B, class C> float "};
+        static const char *const bodies[] = {"(A) { return 1; } ", "(A, B) { return 1; } ", "(A, B, C) { return 1; } "};
+        for (const std::string &function : functions[i]) {
+            own += "template " + std::string(heads[i]) + function + bodies[i];
+            for (const std::string &values : operands[i]) {
+                calls += "out[0] += " + function + "(" + values + "); ";
+                library_calls += "out[1] = metal::" + function + "(" + values + "); ";
+                ++count;
+            }
+        }
+    }
+    const compiled library(
+        head + "namespace own { " + own +
+        "}\nusing namespace own;\nkernel void run(device float *out [[buffer(0)]]) {\n" +
+        "const float x = out[2]; const int n = int(x); const half h = half(x); const bfloat b = bfloat(x);\n" + calls +
+        "\n" + library_calls + "\n}\n");
+    if (!CHECK(library.library != nullptr)) return (void)std::fprintf(stderr, "%s\n", library.log.c_str());
+    std::vector<float> out{0, 0, 1};
+    CHECK(run(library.specialize("run", {}), {&out}, 1).empty());
+    CHECK(out[0] == count);
+}
+
+// A function for floats and halves is preferred to a template of the source that takes one type.
+void test_templates_of_questions() {
+    const compiled library(head + R"(
+namespace own {
+template <class T> bool isnan(T) { return true; }
+template <class T> bool isinf(T) { return true; }
+template <class T> bool isfinite(T) { return false; }
+template <class T> bool isnormal(T) { return false; }
+template <class T> bool signbit(T) { return true; }
+template <class T> int ilogb(T) { return 99; }
+template <class T> bool isordered(T, T) { return false; }
+template <class T> bool isunordered(T, T) { return true; }
+}
+using namespace own;
+template <class T> float ask(T x) {
+    return isnan(x) + isinf(x) + !isfinite(x) + !isnormal(x) + signbit(x) + (ilogb(x) != 1) + !isordered(x, x) + isunordered(x, x);
+}
+kernel void run(device float *out [[buffer(0)]]) { out[0] = ask(out[0]) + ask(half(out[0])); }
+)");
+    if (!CHECK(library.library != nullptr)) return (void)std::fprintf(stderr, "%s\n", library.log.c_str());
+    std::vector<float> out{3};
+    CHECK(run(library.specialize("run", {}), {&out}, 1).empty());
+    CHECK(out[0] == 0);
+}
+
+// Vectors of integers are integral: a function for them may be chosen by that.
+void test_integral_vectors() {
+    const compiled library(head + R"(
+template <typename T, typename E = typename enable_if<is_integral<T>::value>::type> T sign(T x) {
+    return select(select(select(x, T(0), x == T(0)), T(1), x > T(0)), T(-1), x < T(0));
+}
+static_assert(is_integral_v<int3> && is_integral<const uchar4>::value && is_integral<bool2>::value, "");
+static_assert(!is_integral_v<float3> && !is_integral<half2>::value && !is_arithmetic_v<int3>, "");
+kernel void run(device float *out [[buffer(0)]]) {
+    const int n = int(out[0]);
+    const int3 signs = sign(int3(n, 0, -n));
+    out[0] = sign(n) + 10 * sign(-long(n)) + 100 * signs.x + 1000 * signs.y + 10000 * signs.z + 100000 * sign(2.0f);
+}
+)");
+    if (!CHECK(library.library != nullptr)) return (void)std::fprintf(stderr, "%s\n", library.log.c_str());
+    std::vector<float> out{5};
+    CHECK(run(library.specialize("run", {}), {&out}, 1).empty());
+    CHECK(out[0] == 1 - 10 + 100 - 10000 + 100000);
+}
+
 void test_operands_of_other_types() {
     const compiled library(head + R"(
 kernel void run(device float *out [[buffer(0)]]) {
@@ -173,6 +253,9 @@ int main() {
     test_matrices();
     test_half_matrices();
     test_templates_of_library_names();
+    test_templates_for_other_types();
+    test_templates_of_questions();
+    test_integral_vectors();
     test_operands_of_other_types();
     test_refusals();
     return check::report("msl/variables_test");

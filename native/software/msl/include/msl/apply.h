@@ -8,7 +8,7 @@ namespace metal {
 namespace smtl_detail {
 
 // Of scalars and vectors that are not packed.
-template <class T> constexpr bool is_integer_v = is_integral_v<make_scalar_t<T>>;
+template <class T> constexpr bool is_integer_v = smtl_is_integral_v<make_scalar_t<T>>;
 template <class V> constexpr bool is_integer_v<smtl_packed_of<V>> = false;
 template <class T> constexpr bool is_bfloat_v = is_same_v<make_scalar_t<T>, bfloat>;
 template <class V> constexpr bool is_bfloat_v<smtl_packed_of<V>> = false;
@@ -43,9 +43,13 @@ template <bool Scalars, bool Float, class... T> struct met {};
 template <class... T> struct met<true, true, T...> : smtl_type_identity<float> {};
 template <class... T> struct met<true, false, T...> : common_type<T...> {};
 template <bool Integers, class... T>
-using met_t = typename met<(is_arithmetic_v<T> && ...), !Integers && (is_integral_v<T> && ...), T...>::type;
+using met_t = typename met<(is_arithmetic_v<T> && ...), !Integers && (smtl_is_integral_v<T> && ...), T...>::type;
 template <class A, class... Others> constexpr bool all_same_v = (is_same_v<A, Others> && ...);
-template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v<A, Others...> || is_integral_v<A>;
+template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v<A, Others...> || smtl_is_integral_v<A>;
+// Behind the parameters of what converts to that type, for a pack of types that is empty: C++ prefers a template
+// without a pack, so that a template of the source for values of any types is taken, as it is where the library has no
+// such helper.
+template <class... None> constexpr bool is_helper_v = sizeof...(None) == 0;
 
 }  // namespace smtl_detail
 
@@ -93,38 +97,38 @@ template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v
 
 // Functions of one, two and three floating-point values. Those of bfloat are templates, so that a source that brings
 // its own is preferred.
-#define SMTL_FLOAT_FUNCTION1_BY(M, name)                                    \
-    SMTL_FLOAT_TYPES(M, name)                                               \
-    template <class T, class = enable_if_t<smtl_detail::is_bfloat_v<T>>>    \
-    M(T, name)                                                              \
-    template <class T, class = enable_if_t<is_integral_v<T>>, class = void> \
-    SMTL_FUNCTION float name(T a) {                                         \
-        return name(float(a));                                              \
-    }                                                                       \
+#define SMTL_FLOAT_FUNCTION1_BY(M, name)                                                                               \
+    SMTL_FLOAT_TYPES(M, name)                                                                                          \
+    template <class T, class = enable_if_t<smtl_detail::is_bfloat_v<T>>>                                               \
+    M(T, name)                                                                                                         \
+    template <class T, class... None, class = enable_if_t<smtl_is_integral_v<T> && smtl_detail::is_helper_v<None...>>> \
+    SMTL_FUNCTION float name(T a, None...) {                                                                           \
+        return name(float(a));                                                                                         \
+    }                                                                                                                  \
     SMTL_VECTOR_FUNCTION(name)
 #define SMTL_FLOAT_FUNCTION1(name) SMTL_FLOAT_FUNCTION1_BY(SMTL_UNARY, name)
 
-#define SMTL_FLOAT_FUNCTION2_BY(M, name)                                   \
-    SMTL_FLOAT_TYPES(M, name)                                              \
-    template <class T, class = enable_if_t<smtl_detail::is_bfloat_v<T>>>   \
-    M(T, name)                                                             \
-    template <class A, class B, class R = smtl_detail::met_t<false, A, B>, \
-              class = enable_if_t<smtl_detail::needs_meeting_v<A, B>>>     \
-    SMTL_FUNCTION R name(A a, B b) {                                       \
-        return name(R(a), R(b));                                           \
-    }                                                                      \
+#define SMTL_FLOAT_FUNCTION2_BY(M, name)                                                                    \
+    SMTL_FLOAT_TYPES(M, name)                                                                               \
+    template <class T, class = enable_if_t<smtl_detail::is_bfloat_v<T>>>                                    \
+    M(T, name)                                                                                              \
+    template <class A, class B, class... None, class R = smtl_detail::met_t<false, A, B>,                   \
+              class = enable_if_t<smtl_detail::needs_meeting_v<A, B> && smtl_detail::is_helper_v<None...>>> \
+    SMTL_FUNCTION R name(A a, B b, None...) {                                                               \
+        return name(R(a), R(b));                                                                            \
+    }                                                                                                       \
     SMTL_VECTOR_FUNCTION(name)
 #define SMTL_FLOAT_FUNCTION2(name) SMTL_FLOAT_FUNCTION2_BY(SMTL_BINARY, name)
 
-#define SMTL_FLOAT_FUNCTION3_BY(M, name)                                               \
-    SMTL_FLOAT_TYPES(M, name)                                                          \
-    template <class T, class = enable_if_t<smtl_detail::is_bfloat_v<T>>>               \
-    M(T, name)                                                                         \
-    template <class A, class B, class C, class R = smtl_detail::met_t<false, A, B, C>, \
-              class = enable_if_t<smtl_detail::needs_meeting_v<A, B, C>>>              \
-    SMTL_FUNCTION R name(A a, B b, C c) {                                              \
-        return name(R(a), R(b), R(c));                                                 \
-    }                                                                                  \
+#define SMTL_FLOAT_FUNCTION3_BY(M, name)                                                                       \
+    SMTL_FLOAT_TYPES(M, name)                                                                                  \
+    template <class T, class = enable_if_t<smtl_detail::is_bfloat_v<T>>>                                       \
+    M(T, name)                                                                                                 \
+    template <class A, class B, class C, class... None, class R = smtl_detail::met_t<false, A, B, C>,          \
+              class = enable_if_t<smtl_detail::needs_meeting_v<A, B, C> && smtl_detail::is_helper_v<None...>>> \
+    SMTL_FUNCTION R name(A a, B b, C c, None...) {                                                             \
+        return name(R(a), R(b), R(c));                                                                         \
+    }                                                                                                          \
     SMTL_VECTOR_FUNCTION(name)
 #define SMTL_FLOAT_FUNCTION3(name) SMTL_FLOAT_FUNCTION3_BY(SMTL_TERNARY, name)
 
@@ -157,9 +161,9 @@ template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v
     SMTL_FUNCTION T name(T a, T b) {                                                                                 \
         return smtl_detail::apply<smtl_detail::name##_op>(a, b);                                                     \
     }                                                                                                                \
-    template <class A, class B, class R = smtl_detail::met_t<true, A, B>,                                            \
-              class = enable_if_t<!smtl_detail::all_same_v<A, B>>>                                                   \
-    SMTL_FUNCTION R name(A a, B b) {                                                                                 \
+    template <class A, class B, class... None, class R = smtl_detail::met_t<true, A, B>,                             \
+              class = enable_if_t<!smtl_detail::all_same_v<A, B> && smtl_detail::is_helper_v<None...>>>              \
+    SMTL_FUNCTION R name(A a, B b, None...) {                                                                        \
         return name(R(a), R(b));                                                                                     \
     }                                                                                                                \
     template <class T, int N, class S, class = enable_if_t<is_arithmetic_v<S> && !smtl_is_one_of_v<T, float, half>>> \
@@ -180,9 +184,9 @@ template <class A, class... Others> constexpr bool needs_meeting_v = !all_same_v
     SMTL_FUNCTION T name(T a, T b, T c) {                                                                         \
         return smtl_detail::apply<smtl_detail::name##_op>(a, b, c);                                               \
     }                                                                                                             \
-    template <class A, class B, class C, class R = smtl_detail::met_t<true, A, B, C>,                             \
-              class = enable_if_t<!smtl_detail::all_same_v<A, B, C>>>                                             \
-    SMTL_FUNCTION R name(A a, B b, C c) {                                                                         \
+    template <class A, class B, class C, class... None, class R = smtl_detail::met_t<true, A, B, C>,              \
+              class = enable_if_t<!smtl_detail::all_same_v<A, B, C> && smtl_detail::is_helper_v<None...>>>        \
+    SMTL_FUNCTION R name(A a, B b, C c, None...) {                                                                \
         return name(R(a), R(b), R(c));                                                                            \
     }                                                                                                             \
     template <class T, int N, class S, class U,                                                                   \

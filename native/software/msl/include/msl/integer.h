@@ -102,11 +102,11 @@ SMTL_INTEGER_FUNCTION3(madhi)
 SMTL_INTEGER_FUNCTION3(madsat)
 
 // The unsigned distance.
-template <class T, class = enable_if_t<is_integral_v<T>>>
+template <class T, class = enable_if_t<smtl_is_integral_v<T>>>
 SMTL_FUNCTION make_unsigned_t<T> absdiff(T a, smtl_type_identity_t<T> b) {
     return make_unsigned_t<T>(smtl_detail::absdiff_op::on(a, b));
 }
-template <class T, int N, class = enable_if_t<is_integral_v<T>>>
+template <class T, int N, class = enable_if_t<smtl_is_integral_v<T>>>
 SMTL_FUNCTION vec<make_unsigned_t<T>, N> absdiff(vec<T, N> a, vec<T, N> b) {
     return vec<make_unsigned_t<T>, N>(smtl_detail::apply<smtl_detail::absdiff_op>(a, b));
 }

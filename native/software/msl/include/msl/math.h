@@ -254,10 +254,10 @@ SMTL_SPLIT_FUNCTION(SMTL_SINCOS, sincos)
 template <class T, class = enable_if_t<is_floating_point_v<T>>> SMTL_FUNCTION T ldexp(T x, int exponent) {
     return T(__builtin_ldexpf(float(x), exponent));
 }
-template <class T, class = enable_if_t<is_floating_point_v<T>>> SMTL_FUNCTION int ilogb(T x) {
-    // Processors differ in what NaN gives.
-    return x != x ? __INT_MAX__ : __builtin_ilogbf(float(x));
-}
+// Processors differ in what NaN gives.
+SMTL_FUNCTION int ilogb(float x) { return x != x ? __INT_MAX__ : __builtin_ilogbf(x); }
+SMTL_FUNCTION int ilogb(half x) { return ilogb(float(x)); }
+template <class T, class = enable_if_t<is_same_v<T, bfloat>>> SMTL_FUNCTION int ilogb(T x) { return ilogb(float(x)); }
 template <class T, class = enable_if_t<is_floating_point_v<T>>> SMTL_FUNCTION T frexp(T x, int &exponent) {
     return T(__builtin_frexpf(float(x), &exponent));
 }

@@ -5,26 +5,35 @@
 
 namespace metal {
 
-#define SMTL_CLASSIFY(name, expression)                                                            \
-    template <class T, class = enable_if_t<is_arithmetic_v<T>>> SMTL_FUNCTION bool name(T value) { \
-        const float x = float(value);                                                              \
-        return expression;                                                                         \
-    }                                                                                              \
-    template <class T, int N> SMTL_FUNCTION vec<bool, N> name(vec<T, N> value) {                   \
-        vec<bool, N> result;                                                                       \
-        for (int i = 0; i < N; ++i) result.native[i] = name(T(value.native[i]));                   \
-        return result;                                                                             \
-    }                                                                                              \
+// Those of floats and halves are not templates, so that a template of the source gives way to them.
+#define SMTL_CLASSIFY(name, expression)                                                                             \
+    SMTL_FUNCTION bool name(float x) { return expression; }                                                         \
+    SMTL_FUNCTION bool name(half value) { return name(float(value)); }                                              \
+    template <class T, class... None, class = enable_if_t<is_arithmetic_v<T> && smtl_detail::is_helper_v<None...>>> \
+    SMTL_FUNCTION bool name(T value, None...) {                                                                     \
+        return name(float(value));                                                                                  \
+    }                                                                                                               \
+    template <class T, int N> SMTL_FUNCTION vec<bool, N> name(vec<T, N> value) {                                    \
+        vec<bool, N> result;                                                                                        \
+        for (int i = 0; i < N; ++i) result.native[i] = name(T(value.native[i]));                                    \
+        return result;                                                                                              \
+    }                                                                                                               \
     SMTL_PACKED_ARGUMENTS(name)
 SMTL_CLASSIFY(isfinite, __builtin_isfinite(x))
 SMTL_CLASSIFY(isinf, __builtin_isinf(x))
 SMTL_CLASSIFY(isnan, __builtin_isnan(x))
 SMTL_CLASSIFY(signbit, __builtin_signbit(x))
 // Subnormality is a matter of the type itself.
-template <class T, class = enable_if_t<is_floating_point_v<T>>> SMTL_FUNCTION bool isnormal(T value) {
-    constexpr float smallest = is_same_v<T, half> ? 0x1p-14f : 0x1p-126f;
-    const float magnitude = __builtin_fabsf(float(value));
+namespace smtl_detail {
+SMTL_FUNCTION bool is_normal(float value, float smallest) {
+    const float magnitude = __builtin_fabsf(value);
     return magnitude >= smallest && magnitude < __builtin_inff();
+}
+}  // namespace smtl_detail
+SMTL_FUNCTION bool isnormal(float value) { return smtl_detail::is_normal(value, 0x1p-126f); }
+SMTL_FUNCTION bool isnormal(half value) { return smtl_detail::is_normal(float(value), 0x1p-14f); }
+template <class T, class = enable_if_t<is_same_v<T, bfloat>>> SMTL_FUNCTION bool isnormal(T value) {
+    return isnormal(float(value));
 }
 template <class T, int N> SMTL_FUNCTION vec<bool, N> isnormal(vec<T, N> value) {
     vec<bool, N> result;
@@ -34,6 +43,12 @@ template <class T, int N> SMTL_FUNCTION vec<bool, N> isnormal(vec<T, N> value) {
 SMTL_PACKED_ARGUMENTS(isnormal)
 template <class T> SMTL_FUNCTION auto isunordered(T a, T b) { return isnan(a) || isnan(b); }
 template <class T> SMTL_FUNCTION auto isordered(T a, T b) { return !isunordered(a, b); }
+#define SMTL_ORDERED(T)                                                       \
+    SMTL_FUNCTION bool isunordered(T a, T b) { return isnan(a) || isnan(b); } \
+    SMTL_FUNCTION bool isordered(T a, T b) { return !isunordered(a, b); }
+SMTL_ORDERED(float)
+SMTL_ORDERED(half)
+#undef SMTL_ORDERED
 
 SMTL_FUNCTION bool all(bool value) { return value; }
 SMTL_FUNCTION bool any(bool value) { return value; }
@@ -86,13 +101,13 @@ SMTL_FUNCTION vec<bfloat, N> select(vec<bfloat, N> a, smtl_type_identity_t<vec<b
     return smtl_detail::select_components(a, b, condition);
 }
 // Scalars of several types.
-template <class A, class B, class R = smtl_detail::met_t<true, A, B>,
-          class = enable_if_t<!is_same_v<A, B> || is_same_v<A, bfloat>>>
-SMTL_FUNCTION R select(A a, B b, bool condition) {
+template <class A, class B, class... None, class R = smtl_detail::met_t<true, A, B>,
+          class = enable_if_t<(!is_same_v<A, B> || is_same_v<A, bfloat>) && smtl_detail::is_helper_v<None...>>>
+SMTL_FUNCTION R select(A a, B b, bool condition, None...) {
     return condition ? R(b) : R(a);
 }
 // An integer condition holds where it is not zero.
-template <class T, int N, class I, class = enable_if_t<is_integral_v<I> && !is_same_v<I, bool>>>
+template <class T, int N, class I, class = enable_if_t<smtl_is_integral_v<I> && !is_same_v<I, bool>>>
 SMTL_FUNCTION vec<T, N> select(vec<T, N> a, smtl_type_identity_t<vec<T, N>> b, vec<I, N> condition) {
     return select(a, b, condition != vec<I, N>(I(0)));
 }

@@ -101,11 +101,14 @@ template <class T, class U> constexpr bool is_same_v = is_same<T, U>::value;
 template <class T, class... Others> constexpr bool smtl_is_one_of_v = (is_same_v<T, Others> || ...);
 
 template <class T> struct is_void : bool_constant<is_same_v<remove_cv_t<T>, void>> {};
+// Of scalars alone.
 template <class T>
-struct is_integral : bool_constant<smtl_is_one_of_v<remove_cv_t<T>, bool, char, signed char, uchar, short, ushort, int,
-                                                    uint, long, ulong, long long, unsigned long long>> {};
+constexpr bool smtl_is_integral_v = smtl_is_one_of_v<remove_cv_t<T>, bool, char, signed char, uchar, short, ushort, int,
+                                                     uint, long, ulong, long long, unsigned long long>;
+// Vectors of integers are integral too (vector.h).
+template <class T> struct is_integral : bool_constant<smtl_is_integral_v<T>> {};
 template <class T> struct is_floating_point : bool_constant<smtl_is_one_of_v<remove_cv_t<T>, float, half, bfloat>> {};
-template <class T> struct is_arithmetic : bool_constant<is_integral<T>::value || is_floating_point<T>::value> {};
+template <class T> struct is_arithmetic : bool_constant<smtl_is_integral_v<T> || is_floating_point<T>::value> {};
 template <class T, bool = is_arithmetic<T>::value> struct is_signed : false_type {};
 template <class T> struct is_signed<T, true> : bool_constant<(static_cast<T>(-1) < static_cast<T>(0))> {};
 template <class T, bool = is_arithmetic<T>::value> struct is_unsigned : false_type {};

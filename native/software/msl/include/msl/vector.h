@@ -57,7 +57,7 @@ template <class To, class From, int N> SMTL_FUNCTION constexpr native_t<To, N> c
         return round_to_bfloat<N>(value);
     } else if constexpr (is_same_v<To, bfloat>) {
         return round_to_bfloat<N>(__builtin_convertvector(value, native_t<float, N>));
-    } else if constexpr (is_floating_point_v<From> && is_integral_v<To>) {
+    } else if constexpr (is_floating_point_v<From> && smtl_is_integral_v<To>) {
         return to_integers<To, From, N>(value);
     } else if constexpr (is_same_v<From, bfloat> && !is_same_v<To, float>) {
         return __builtin_convertvector(__builtin_convertvector(value, native_t<float, N>), native_t<To, N>);
@@ -129,7 +129,7 @@ template <int N, class Mask> SMTL_FUNCTION constexpr vec<bool, N> to_bools(Mask 
     friend SMTL_FUNCTION constexpr smtl_vector_of operator op(smtl_vector_of a, ::smtl::shift_count<U> b) {       \
         return a op smtl_vector_of(T(b.value));                                                                   \
     }                                                                                                             \
-    template <class U, class = enable_if_t<is_integral_v<U> && !is_same_v<T, U>>>                                 \
+    template <class U, class = enable_if_t<smtl_is_integral_v<U> && !is_same_v<T, U>>>                            \
     friend SMTL_FUNCTION constexpr smtl_vector_of operator op(smtl_vector_of a, vec<U, size> b) {                 \
         return a op smtl_vector_of(b);                                                                            \
     }                                                                                                             \
@@ -139,7 +139,7 @@ template <int N, class Mask> SMTL_FUNCTION constexpr vec<bool, N> to_bools(Mask 
     friend SMTL_FUNCTION constexpr smtl_vector_of &operator op##=(smtl_vector_of & a, smtl_vector_of b) {         \
         return a = a op b;                                                                                        \
     }                                                                                                             \
-    template <class U, class = enable_if_t<is_integral_v<U> && !is_same_v<T, U>>>                                 \
+    template <class U, class = enable_if_t<smtl_is_integral_v<U> && !is_same_v<T, U>>>                            \
     friend SMTL_FUNCTION constexpr smtl_vector_of &operator op##=(smtl_vector_of & a, vec<U, size> b) {           \
         return a = a op smtl_vector_of(b);                                                                        \
     }
@@ -271,6 +271,9 @@ template <class T> struct smtl_vector_of<T[4]> {
 template <class T> struct make_scalar : smtl_type_identity<T> {};
 template <class T, int N> struct make_scalar<vec<T, N>> : smtl_type_identity<T> {};
 template <class T> using make_scalar_t = typename make_scalar<T>::type;
+// SPIRV-Cross's helpers rely on it.
+template <class T, int N> struct is_integral<vec<T, N>> : bool_constant<smtl_is_integral_v<T>> {};
+template <class T, int N> struct is_integral<const vec<T, N>> : bool_constant<smtl_is_integral_v<T>> {};
 template <class T, int N = 4> struct make_vector : smtl_type_identity<vec<T, N>> {};
 template <class T, int N = 4> using make_vector_t = typename make_vector<T, N>::type;
 template <class T> struct vec_elements : integral_constant<int, 1> {};
