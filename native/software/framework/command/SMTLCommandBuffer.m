@@ -257,6 +257,8 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object) {
 - (void)useResidencySets:(const id<MTLResidencySet>[])residencySets count:(NSUInteger)count {
     for (NSUInteger i = 0; i < count; i++) {
         SMTLCheckResidencySet("-[MTLCommandBuffer useResidencySets:count:]", residencySets[i], _device);
+    }
+    for (NSUInteger i = 0; i < count; i++) {
         SMTLRetainForCommandBuffer(self, residencySets[i]);
     }
 }

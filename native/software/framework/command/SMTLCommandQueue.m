@@ -172,6 +172,8 @@ static smtl_queue_core *make_core(NSUInteger slots) {
         }
         for (NSUInteger i = 0; i < count; i++) {
             SMTLCheckResidencySet("-[MTLCommandQueue addResidencySets:count:]", residencySets[i], _device);
+        }
+        for (NSUInteger i = 0; i < count; i++) {
             [_residencySets addObject:residencySets[i]];
         }
     }
@@ -181,6 +183,8 @@ static smtl_queue_core *make_core(NSUInteger slots) {
     @synchronized(self) {
         for (NSUInteger i = 0; i < count; i++) {
             SMTLCheckResidencySet("-[MTLCommandQueue removeResidencySets:count:]", residencySets[i], _device);
+        }
+        for (NSUInteger i = 0; i < count; i++) {
             [_residencySets removeObject:residencySets[i]];
         }
     }

@@ -11,11 +11,11 @@
 #include <stdint.h>
 
 @class SMTLBuffer;
+@class SMTLComputePipeline;
 @class SMTLCounterSampleBuffer;
 @class SMTLEvent;
 @class SMTLIndirectCommandBuffer;
 @class SMTLFence;
-struct smtl_kernel;
 
 /* Also the alignment of bytes copied by setBytes: the largest that a Metal type has. */
 #define SMTL_RECORD_ALIGNMENT 32u
@@ -23,7 +23,7 @@ struct smtl_kernel;
 typedef enum {
     SMTL_OP_BEGIN_ENCODER, /* index: 1 for one whose launches are concurrent */
     SMTL_OP_BARRIER,       /* between the launches of such an encoder */
-    SMTL_OP_SET_KERNEL,
+    SMTL_OP_SET_PIPELINE,
     SMTL_OP_SET_BUFFER,
     SMTL_OP_SET_BYTES,
     SMTL_OP_SET_THREADGROUP_MEMORY,
@@ -52,8 +52,8 @@ typedef struct {
 
 typedef struct {
     smtl_record record;
-    const struct smtl_kernel *kernel;
-} smtl_set_kernel;
+    const SMTLComputePipeline *pipeline;
+} smtl_set_pipeline;
 
 typedef struct {
     smtl_record record;

@@ -33,8 +33,8 @@
     SMTL_REQUIRE(state != nil, where, @"the pipeline must not be nil");
     SMTLComputePipeline *pipeline = (SMTLComputePipeline *)state;
     SMTL_REQUIRE(pipeline->_device == _device, where, @"the pipeline belongs to another device");
-    smtl_set_kernel *command = smtl_stream_append(&_buffer->_stream, SMTL_OP_SET_KERNEL, 0, sizeof *command);
-    command->kernel = pipeline->_kernel;
+    smtl_set_pipeline *command = smtl_stream_append(&_buffer->_stream, SMTL_OP_SET_PIPELINE, 0, sizeof *command);
+    command->pipeline = pipeline;
     SMTLRetainOnce(_buffer, pipeline, &pipeline->_retained_by);
     _pipeline = pipeline;
 }
@@ -54,17 +54,23 @@
     _lengths[index] = length;
 }
 
+static SMTLBuffer *check_binding(SMTLComputeEncoder *encoder, id<MTLBuffer> buffer, NSUInteger offset, NSUInteger index,
+                                 const char *where) {
+    SMTL_REQUIRE_ENCODING(encoder, where);
+    SMTLRequireArgumentIndex(where, index);
+    if (buffer == nil) {
+        return nil;
+    }
+    SMTLBuffer *bound = SMTLCheckBuffer(where, buffer, encoder->_device);
+    SMTL_REQUIRE(offset < bound->_length, where, @"offset(%lu) must be < [buffer length](%lu)", (unsigned long)offset,
+                 (unsigned long)bound->_length);
+    return bound;
+}
+
 /* A nil buffer takes the binding away. */
 static void set_buffer(SMTLComputeEncoder *encoder, id<MTLBuffer> buffer, NSUInteger offset, NSUInteger index,
                        const char *where) {
-    SMTL_REQUIRE_ENCODING(encoder, where);
-    SMTLRequireArgumentIndex(where, index);
-    SMTLBuffer *bound = nil;
-    if (buffer != nil) {
-        bound = SMTLCheckBuffer(where, buffer, encoder->_device);
-        SMTL_REQUIRE(offset < bound->_length, where, @"offset(%lu) must be < [buffer length](%lu)",
-                     (unsigned long)offset, (unsigned long)bound->_length);
-    }
+    SMTLBuffer *bound = check_binding(encoder, buffer, offset, index, where);
     smtl_set_buffer *command =
         smtl_stream_append(&encoder->_buffer->_stream, SMTL_OP_SET_BUFFER, (uint32_t)index, sizeof *command);
     command->address = bound == nil ? NULL : bound->_device_bytes + offset;
@@ -88,9 +94,12 @@ static void set_buffer(SMTLComputeEncoder *encoder, id<MTLBuffer> buffer, NSUInt
 }
 
 - (void)setBuffers:(const id<MTLBuffer>[])buffers offsets:(const NSUInteger[])offsets withRange:(NSRange)range {
+    const char *where = "-[MTLComputeCommandEncoder setBuffers:offsets:withRange:]";
     for (NSUInteger i = 0; i < range.length; i++) {
-        set_buffer(self, buffers[i], offsets[i], range.location + i,
-                   "-[MTLComputeCommandEncoder setBuffers:offsets:withRange:]");
+        check_binding(self, buffers[i], offsets[i], range.location + i, where);
+    }
+    for (NSUInteger i = 0; i < range.length; i++) {
+        set_buffer(self, buffers[i], offsets[i], range.location + i, where);
     }
 }
 
@@ -300,6 +309,8 @@ static void record_launch(SMTLComputeEncoder *encoder, const char *where, MTLSiz
     SMTL_REQUIRE_ENCODING(self, where);
     for (NSUInteger i = 0; i < count; i++) {
         SMTL_REQUIRE(heaps[i] != nil, where, @"heap %lu must not be nil", (unsigned long)i);
+    }
+    for (NSUInteger i = 0; i < count; i++) {
         SMTLRetainForCommandBuffer(_buffer, heaps[i]);
     }
 }

@@ -4,6 +4,7 @@
 #import "SMTLIndirectCommandBuffer.h"
 #include "engine/engine.h"
 #import "framework/device/SMTLCounterSampleBuffer.h"
+#import "framework/library/SMTLComputePipeline.h"
 #import "framework/memory/SMTLBuffer.h"
 #import "framework/sync/SMTLEvent.h"
 #include "support/statistics.h"
@@ -23,7 +24,8 @@ typedef struct {
 } smtl_unordered;
 
 typedef struct {
-    smtl_launch bindings; /* last from one launch to the next and end with their encoder */
+    smtl_launch bindings; /* last from one launch to the next and end with their encoder, as the pipeline does */
+    const SMTLComputePipeline *pipeline;
     bool shuffled;          /* the present encoder's launches are */
     smtl_unordered unordered;
     smtl_blit_group *blits; /* that have not been executed */
@@ -86,6 +88,7 @@ static bool begin_encoder(smtl_replay *replay, bool concurrent) {
         return false;
     }
     memset(&replay->bindings, 0, sizeof replay->bindings);
+    replay->pipeline = nil;
     replay->shuffled = concurrent && smtl_settings_get()->shuffle.on;
     replay->execution->encoder++;
     if (replay->execution->order != NULL) {
@@ -140,7 +143,7 @@ static bool run_command(smtl_replay *replay, const SMTLIndirectCommandBuffer *co
     if (!command->launches || is_empty(command->threads_per_grid) || is_empty(command->threads_per_threadgroup)) {
         return true;
     }
-    const char *problem = SMTLPrepareIndirectCommand(commands, command, &replay->bindings, &launch);
+    const char *problem = SMTLPrepareIndirectCommand(commands, command, replay->pipeline, &replay->bindings, &launch);
     if (problem != NULL) {
         return fail(replay->execution, MTLCommandBufferErrorInvalidResource, strdup(problem));
     }
@@ -176,7 +179,10 @@ static bool run_record(smtl_record *record, smtl_replay *replay) {
             smtl_order_barrier(replay->execution->order);
         }
         return flush(replay);
-    case SMTL_OP_SET_KERNEL: bindings->kernel = ((const smtl_set_kernel *)record)->kernel; return true;
+    case SMTL_OP_SET_PIPELINE:
+        replay->pipeline = ((const smtl_set_pipeline *)record)->pipeline;
+        bindings->kernel = replay->pipeline->_kernel;
+        return true;
     case SMTL_OP_SET_BUFFER: {
         const smtl_set_buffer *command = (const smtl_set_buffer *)record;
         bindings->buffers[record->index] = command->address;

@@ -69,8 +69,11 @@
     /* Otherwise the command fails when it executes, if it lacks something. */
     if (smtl_settings_get()->debug_layer) {
         SMTL_REQUIRE(_buffer->_inheritsPipeline || pipeline != nil, where, @"no compute pipeline state is set");
-        SMTLRequireThreadgroup(where, group,
-                               pipeline == nil ? SMTL_MAX_THREADS_PER_THREADGROUP : pipeline->_maxThreads);
+        if (pipeline == nil) {
+            SMTLRequireThreadgroup(where, group, SMTL_MAX_THREADS_PER_THREADGROUP);
+        } else {
+            SMTLRequireThreadgroupOf(where, pipeline, group);
+        }
     }
     SMTLStoreGrid(where, count, scale, _command->threads_per_grid);
     SMTLStoreSize(group, _command->threads_per_threadgroup);

@@ -46,9 +46,10 @@ typedef struct {
 SMTLIndirectCommandBuffer *SMTLCheckIndirectCommands(const char *where, id<MTLIndirectCommandBuffer> buffer,
                                                      NSRange range, SMTLDevice *device);
 
-/* Makes a launch of the command; if the buffer inherits, on top of `inherited`, the encoder's bindings. Returns NULL,
- * or what the command lacks. */
+/* Makes a launch of the command; if the buffer inherits, of `pipeline` and on top of `bindings`, which are the
+ * encoder's. Returns NULL, or what is wrong with the command. */
 const char *SMTLPrepareIndirectCommand(const SMTLIndirectCommandBuffer *buffer, const smtl_indirect_command *command,
-                                       const smtl_launch *inherited, smtl_launch *launch);
+                                       const SMTLComputePipeline *pipeline, const smtl_launch *bindings,
+                                       smtl_launch *launch);
 
 #endif

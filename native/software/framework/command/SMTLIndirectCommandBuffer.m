@@ -20,9 +20,16 @@ SMTLIndirectCommandBuffer *SMTLCheckIndirectCommands(const char *where, id<MTLIn
 }
 
 const char *SMTLPrepareIndirectCommand(const SMTLIndirectCommandBuffer *buffer, const smtl_indirect_command *command,
-                                       const smtl_launch *inherited, smtl_launch *launch) {
+                                       const SMTLComputePipeline *pipeline, const smtl_launch *bindings,
+                                       smtl_launch *launch) {
+    if (!buffer->_inheritsPipeline) {
+        pipeline = command->pipeline;
+    }
+    if (pipeline == nil) {
+        return "no compute pipeline state is set";
+    }
     if (buffer->_inheritsBuffers) {
-        *launch = *inherited;
+        *launch = *bindings;
     } else {
         memset(launch, 0, sizeof *launch);
         for (NSUInteger i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; i++) {
@@ -34,20 +41,16 @@ const char *SMTLPrepareIndirectCommand(const SMTLIndirectCommandBuffer *buffer, 
         }
         memcpy(launch->threadgroup_lengths, command->threadgroup_lengths, sizeof launch->threadgroup_lengths);
     }
-    launch->kernel = buffer->_inheritsPipeline  ? inherited->kernel
-                     : command->pipeline == nil ? NULL
-                                                : command->pipeline->_kernel;
+    launch->kernel = pipeline->_kernel;
     memcpy(launch->threads_per_grid, command->threads_per_grid, sizeof launch->threads_per_grid);
     memcpy(launch->threads_per_threadgroup, command->threads_per_threadgroup, sizeof launch->threads_per_threadgroup);
-    if (launch->kernel == NULL) {
-        return "no compute pipeline state is set";
-    }
     const uint32_t *threads = command->threads_per_threadgroup;
-    const NSUInteger limit =
-        command->pipeline == nil ? SMTL_MAX_THREADS_PER_THREADGROUP : command->pipeline->_maxThreads;
-    return SMTLThreadgroupFits(MTLSizeMake(threads[0], threads[1], threads[2]), limit)
-               ? NULL
-               : "threadsPerThreadgroup has more threads than the pipeline takes";
+    const MTLSize group = MTLSizeMake(threads[0], threads[1], threads[2]);
+    if (!SMTLThreadgroupFits(group, pipeline->_maxThreads)) {
+        return "threadsPerThreadgroup has more threads than the pipeline takes";
+    }
+    return SMTLIsRequiredThreadgroup(pipeline, group) ? NULL
+                                                      : "threadsPerThreadgroup is not what the pipeline requires";
 }
 
 static void release_command(smtl_indirect_command *command) {

@@ -11,8 +11,11 @@ void SMTLRequireArgumentIndex(const char *where, NSUInteger index);
 void SMTLRequireThreadgroupMemory(const char *where, NSUInteger length);
 bool SMTLIsEmpty(MTLSize size);
 bool SMTLThreadgroupFits(MTLSize group, NSUInteger limit);
+/* What the pipeline requires, or it requires nothing. */
+bool SMTLIsRequiredThreadgroup(const SMTLComputePipeline *pipeline, MTLSize group);
 /* From 1 to `limit` threads. */
 void SMTLRequireThreadgroup(const char *where, MTLSize group, NSUInteger limit);
+void SMTLRequireThreadgroupOf(const char *where, const SMTLComputePipeline *pipeline, MTLSize group);
 /* The threadgroup suits the pipeline, every argument that the kernel uses is bound, and what is bound large enough for
  * one value of its type. `lengths` and `threadgroup_lengths` are those of the bindings, 0 for none. */
 void SMTLRequireLaunch(const char *where, const SMTLComputePipeline *pipeline, MTLSize group, const size_t *lengths,

@@ -65,16 +65,25 @@ static void require_arguments(const char *where, const SMTLComputePipeline *pipe
                  SMTL_MAX_THREADGROUP_MEMORY);
 }
 
+bool SMTLIsRequiredThreadgroup(const SMTLComputePipeline *pipeline, MTLSize group) {
+    const MTLSize required = pipeline->_requiredThreads;
+    return required.width == 0 ||
+           (group.width == required.width && group.height == required.height && group.depth == required.depth);
+}
+
+void SMTLRequireThreadgroupOf(const char *where, const SMTLComputePipeline *pipeline, MTLSize group) {
+    SMTLRequireThreadgroup(where, group, pipeline->_maxThreads);
+    const MTLSize required = pipeline->_requiredThreads;
+    SMTL_REQUIRE(SMTLIsRequiredThreadgroup(pipeline, group), where,
+                 @"threadsPerThreadgroup {%lu, %lu, %lu} is not what the pipeline requires, {%lu, %lu, %lu}",
+                 (unsigned long)group.width, (unsigned long)group.height, (unsigned long)group.depth,
+                 (unsigned long)required.width, (unsigned long)required.height, (unsigned long)required.depth);
+}
+
 void SMTLRequireLaunch(const char *where, const SMTLComputePipeline *pipeline, MTLSize group, const size_t *lengths,
                        const uint32_t *threadgroup_lengths) {
     SMTL_REQUIRE(pipeline != nil, where, @"no compute pipeline state is set");
-    SMTLRequireThreadgroup(where, group, pipeline->_maxThreads);
-    const MTLSize required = pipeline->_requiredThreads;
-    SMTL_REQUIRE(required.width == 0 || (group.width == required.width && group.height == required.height &&
-                                         group.depth == required.depth),
-                 where, @"threadsPerThreadgroup {%lu, %lu, %lu} is not what the pipeline requires, {%lu, %lu, %lu}",
-                 (unsigned long)group.width, (unsigned long)group.height, (unsigned long)group.depth,
-                 (unsigned long)required.width, (unsigned long)required.height, (unsigned long)required.depth);
+    SMTLRequireThreadgroupOf(where, pipeline, group);
     require_arguments(where, pipeline, lengths, threadgroup_lengths);
 }
 

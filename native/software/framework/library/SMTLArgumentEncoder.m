@@ -177,7 +177,13 @@ static NSUInteger indices_of(const smtl_type *type) {
 - (void)setArgumentBuffer:(id<MTLBuffer>)argumentBuffer
               startOffset:(NSUInteger)startOffset
              arrayElement:(NSUInteger)arrayElement {
-    [self setArgumentBuffer:argumentBuffer offset:startOffset + arrayElement * round_up(_length, _alignment)];
+    NSUInteger offset;
+    SMTL_REQUIRE(!__builtin_mul_overflow(arrayElement, round_up(_length, _alignment), &offset) &&
+                     !__builtin_add_overflow(offset, startOffset, &offset),
+                 "-[MTLArgumentEncoder setArgumentBuffer:startOffset:arrayElement:]",
+                 @"element %lu from offset %lu on is not inside a buffer", (unsigned long)arrayElement,
+                 (unsigned long)startOffset);
+    [self setArgumentBuffer:argumentBuffer offset:offset];
 }
 
 /* --- Arguments ---------------------------------------------------------------------------------------------------- */
@@ -196,25 +202,44 @@ static NSUInteger indices_of(const smtl_type *type) {
     return _buffer->_cpu_bytes + _offset + slot->offset + (index - slot->index) * slot->stride;
 }
 
-- (void)store:(uint64_t)handle type:(MTLDataType)type index:(NSUInteger)index where:(const char *)where {
+- (uint8_t *)handleAt:(NSUInteger)index type:(MTLDataType)type where:(const char *)where {
     const smtl_argument_slot *slot = [self slotAt:index where:where];
     SMTL_REQUIRE(slot->type == type, where, @"the argument with index %lu is of another type", (unsigned long)index);
-    memcpy([self addressOf:slot index:index where:where], &handle, sizeof handle);
+    return [self addressOf:slot index:index where:where];
+}
+
+- (void)store:(uint64_t)handle type:(MTLDataType)type index:(NSUInteger)index where:(const char *)where {
+    memcpy([self handleAt:index type:type where:where], &handle, sizeof handle);
+}
+
+/* Nothing is stored if one of them may not be. */
+- (void)requireHandles:(NSRange)range type:(MTLDataType)type where:(const char *)where {
+    for (NSUInteger i = 0; i < range.length; i++) {
+        [self handleAt:range.location + i type:type where:where];
+    }
+}
+
+- (uint64_t)addressOf:(id<MTLBuffer>)buffer offset:(NSUInteger)offset where:(const char *)where {
+    if (buffer == nil) {
+        return 0;
+    }
+    SMTLBuffer *own = SMTLCheckBuffer(where, buffer, _device);
+    SMTL_REQUIRE(offset < own->_length, where, @"offset(%lu) must be < [buffer length](%lu)", (unsigned long)offset,
+                 (unsigned long)own->_length);
+    return [own gpuAddress] + offset;
 }
 
 - (void)setBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset atIndex:(NSUInteger)index {
     const char *where = "-[MTLArgumentEncoder setBuffer:offset:atIndex:]";
-    uint64_t address = 0;
-    if (buffer != nil) {
-        SMTLBuffer *own = SMTLCheckBuffer(where, buffer, _device);
-        SMTL_REQUIRE(offset < own->_length, where, @"offset(%lu) must be < [buffer length](%lu)", (unsigned long)offset,
-                     (unsigned long)own->_length);
-        address = [own gpuAddress] + offset;
-    }
-    [self store:address type:MTLDataTypePointer index:index where:where];
+    [self store:[self addressOf:buffer offset:offset where:where] type:MTLDataTypePointer index:index where:where];
 }
 
 - (void)setBuffers:(const id<MTLBuffer>[])buffers offsets:(const NSUInteger[])offsets withRange:(NSRange)range {
+    const char *where = "-[MTLArgumentEncoder setBuffers:offsets:withRange:]";
+    [self requireHandles:range type:MTLDataTypePointer where:where];
+    for (NSUInteger i = 0; i < range.length; i++) {
+        [self addressOf:buffers[i] offset:offsets[i] where:where];
+    }
     for (NSUInteger i = 0; i < range.length; i++) {
         [self setBuffer:buffers[i] offset:offsets[i] atIndex:range.location + i];
     }
@@ -226,6 +251,8 @@ static NSUInteger indices_of(const smtl_type *type) {
 }
 
 - (void)setComputePipelineStates:(const id<MTLComputePipelineState>[])pipelines withRange:(NSRange)range {
+    [self requireHandles:range type:MTLDataTypeComputePipeline
+                   where:"-[MTLArgumentEncoder setComputePipelineStates:withRange:]"];
     for (NSUInteger i = 0; i < range.length; i++) {
         [self setComputePipelineState:pipelines[i] atIndex:range.location + i];
     }
@@ -237,6 +264,8 @@ static NSUInteger indices_of(const smtl_type *type) {
 }
 
 - (void)setIndirectCommandBuffers:(const id<MTLIndirectCommandBuffer>[])buffers withRange:(NSRange)range {
+    [self requireHandles:range type:MTLDataTypeIndirectCommandBuffer
+                   where:"-[MTLArgumentEncoder setIndirectCommandBuffers:withRange:]"];
     for (NSUInteger i = 0; i < range.length; i++) {
         [self setIndirectCommandBuffer:buffers[i] atIndex:range.location + i];
     }

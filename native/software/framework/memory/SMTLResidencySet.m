@@ -41,6 +41,8 @@ void SMTLCheckResidencySet(const char *where, id<MTLResidencySet> set, SMTLDevic
         for (NSUInteger i = 0; i < count; i++) {
             SMTL_REQUIRE(allocations[i] != nil, "-[MTLResidencySet addAllocations:count:]",
                          @"allocation %lu must not be nil", (unsigned long)i);
+        }
+        for (NSUInteger i = 0; i < count; i++) {
             [_pending addObject:allocations[i]];
         }
     }

@@ -114,6 +114,16 @@ static void test_descriptors(void) {
     [outer setBuffers:many offsets:offsets withRange:NSMakeRange(3, 3)];
     check_scatter(pipeline, outer_buffer, targets);
 
+    /* A call that raises stores nothing. */
+    const uint64_t first = *(uint64_t *)[outer_buffer contents];
+    const NSUInteger beyond[] = {0, 32, 0};
+    CHECK_RAISES("must be < [buffer length]", [outer setBuffers:many offsets:beyond withRange:NSMakeRange(0, 2)]);
+    CHECK_RAISES("of another type", [outer setBuffers:many offsets:offsets withRange:NSMakeRange(0, 3)]);
+    CHECK(*(uint64_t *)[outer_buffer contents] == first);
+    CHECK_RAISES("not inside a buffer", [inner setArgumentBuffer:inner_buffer startOffset:0
+                                                    arrayElement:NSUIntegerMax / stride + 1]);
+    CHECK_RAISES("not inside a buffer", [inner setArgumentBuffer:inner_buffer startOffset:NSUIntegerMax - stride + 1
+                                                    arrayElement:1]);
     CHECK_RAISES("no argument with index 9", [outer setBuffer:targets[0] offset:0 atIndex:9]);
     CHECK_RAISES("of another type", [outer setBuffer:targets[0] offset:0 atIndex:2]);
     CHECK_RAISES("not a constant", [outer constantDataAtIndex:0]);

@@ -41,6 +41,11 @@ static void test_dispatches(void) {
         const NSUInteger offsets[] = {0, 0, 0};
         [encoder setComputePipelineState:total];
         [encoder setBuffers:buffers offsets:offsets withRange:NSMakeRange(0, 3)];
+        /* A call that raises changes nothing. */
+        const id<MTLBuffer> others[] = {sums, sums};
+        const NSUInteger beyond[] = {0, 1 << 20};
+        CHECK_RAISES("must be < [buffer length]", [encoder setBuffers:others offsets:beyond
+                                                            withRange:NSMakeRange(0, 2)]);
         [encoder setThreadgroupMemoryLength:64 * sizeof(int) atIndex:0];
         [encoder dispatchThreadgroups:MTLSizeMake(4, 1, 1) threadsPerThreadgroup:MTLSizeMake(64, 1, 1)];
     });

@@ -3,12 +3,15 @@
 
 static id<MTLComputePipelineState> digit;
 
-static id<MTLComputePipelineState> make_indirect_pipeline(NSString *name) {
+/* Threadgroups have at most `most` threads if it is not 0, and exactly `required` if these are not 0. */
+static id<MTLComputePipelineState> make_limited_pipeline(NSString *name, NSUInteger most, MTLSize required) {
     id<MTLLibrary> library = make_library();
     MTLComputePipelineDescriptor *descriptor = [[MTLComputePipelineDescriptor alloc] init];
     id<MTLFunction> function = [library newFunctionWithName:name];
     [descriptor setComputeFunction:function];
     [descriptor setSupportIndirectCommandBuffers:YES];
+    [descriptor setMaxTotalThreadsPerThreadgroup:most];
+    [descriptor setRequiredThreadsPerThreadgroup:required];
     NSError *error = (NSError *)1;
     id<MTLComputePipelineState> pipeline = [device newComputePipelineStateWithDescriptor:descriptor
                                                                                  options:MTLPipelineOptionNone
@@ -19,6 +22,10 @@ static id<MTLComputePipelineState> make_indirect_pipeline(NSString *name) {
     [descriptor release];
     [library release];
     return pipeline;
+}
+
+static id<MTLComputePipelineState> make_indirect_pipeline(NSString *name) {
+    return make_limited_pipeline(name, 0, MTLSizeMake(0, 0, 0));
 }
 
 static MTLIndirectCommandBufferDescriptor *describe(void) {
@@ -167,6 +174,37 @@ static void test_inheritance(void) {
     [total release];
 }
 
+/* What a pipeline takes holds for its commands, and for those that inherit it. */
+static void test_limits(void) {
+    id<MTLBuffer> values = make_ints(8, 0, 0), amount = make_ints(1, 3, 0);
+    for (int i = 0; i < 8; i++) {
+        const bool inherits = i % 2, exactly = i / 2 % 2, suits = i / 4;
+        id<MTLComputePipelineState> add =
+            make_limited_pipeline(@"add", exactly ? 0 : 4, MTLSizeMake(exactly ? 4 : 0, 1, 1));
+        MTLIndirectCommandBufferDescriptor *descriptor = describe();
+        [descriptor setInheritPipelineState:inherits];
+        id<MTLIndirectCommandBuffer> commands = make_commands(descriptor, 1);
+        id<MTLIndirectComputeCommand> command = [commands indirectComputeCommandAtIndex:0];
+        if (!inherits) {
+            [command setComputePipelineState:add];
+        }
+        [command setKernelBuffer:values offset:0 atIndex:0];
+        [command setKernelBuffer:amount offset:0 atIndex:1];
+        [command concurrentDispatchThreads:MTLSizeMake(8, 1, 1) threadsPerThreadgroup:MTLSizeMake(suits ? 4 : 8, 1, 1)];
+        memset([values contents], 0, [values length]);
+        NSError *error = [run(^(id<MTLComputeCommandEncoder> encoder) {
+            [encoder setComputePipelineState:add];
+            [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(0, 1)];
+        }) error];
+        CHECK(suits ? error == nil && are_ints(values, 3, 0)
+                    : [error code] == MTLCommandBufferErrorInvalidResource && are_ints(values, 0, 0));
+        [commands release];
+        [add release];
+    }
+    [amount release];
+    [values release];
+}
+
 static void test_misuse(void) {
     id<MTLLibrary> library = make_library();
     id<MTLComputePipelineState> plain = make_pipeline(library, @"digit");
@@ -286,6 +324,7 @@ int main(void) {
         RUN(test_execution);
         RUN(test_blits);
         RUN(test_inheritance);
+        RUN(test_limits);
         RUN(test_misuse);
         RUN(test_impossible);
         RUN(test_no_threads);
