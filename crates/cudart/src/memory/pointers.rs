@@ -41,7 +41,11 @@ pub(crate) fn check_pageable(
     require(
         !are_kept(pointer.addr(), length),
         cudaErrorInvalidValue,
-        || format!("some of the {length} bytes at {pointer:p} lie in memory that was freed"),
+        || {
+            format!(
+                "some of the {length} bytes at {pointer:p} lie in memory that was freed, or between two allocations"
+            )
+        },
     )?;
     whole_pages(pointer.addr(), length, access)
 }

@@ -71,9 +71,9 @@
                                                             simd_##T##1 tolerance) {                                \
         simd_bool near = 1;                                                                                         \
         for (int c = 0; c < C; c++) {                                                                               \
+            const simd_##T##R difference = x.columns[c] - y.columns[c];                                             \
             /* A NaN is near to nothing. */                                                                         \
-            near &= simd_norm_inf(x.columns[c] - y.columns[c]) <= tolerance &&                                      \
-                    simd_equal(x.columns[c] - y.columns[c], x.columns[c] - y.columns[c]);                           \
+            near &= simd_norm_inf(difference) <= tolerance && simd_equal(difference, difference);                   \
         }                                                                                                           \
         return near;                                                                                                \
     }
