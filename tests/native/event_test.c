@@ -141,6 +141,40 @@ static void notifications_end_with_their_event(void) {
     CHECK(atomic_load(&seen.calls) == 0 && atomic_load(&seen.destructions) == 1);
 }
 
+/* The callbacks of several events, added in turns, in the order in which events and values come and go. */
+static void notifications_of_many_events_keep_apart(void) {
+    enum {
+        EVENTS = 40,
+        EACH = 50
+    };
+    static record seen[EVENTS][EACH];
+    mtb_event *events[EVENTS];
+    for (int e = 0; e < EVENTS; e++) events[e] = make_event();
+    for (int i = 0; i < EACH; i++) {
+        for (int e = 0; e < EVENTS; e++) {
+            CHECK_OK(mtb_event_notify(events[e], i + 1, note_value, &seen[e][i], note_destruction, &error));
+        }
+    }
+    /* Event e is signalled up to e, so that callbacks are taken from the old end, and from within the hash chains. */
+    for (int e = 0; e < EVENTS; e++) CHECK_OK(mtb_event_signal(events[e], e, &error));
+    for (int e = 1; e < EVENTS; e++) await_destruction(&seen[e][e - 1]);
+    for (int e = EVENTS - 1; e >= 0; e--) {
+        if (e % 2) mtb_event_release(events[e]);
+    }
+    for (int e = 0; e < EVENTS; e += 2) {
+        CHECK(atomic_load(&seen[e][EACH - 1].destructions) == 0);
+        CHECK_OK(mtb_event_notify(events[e], 1000, note_value, &seen[e][EACH - 1], NULL, &error));
+        mtb_event_release(events[e]);
+    }
+    for (int e = 0; e < EVENTS; e++) {
+        for (int i = 0; i < EACH; i++) {
+            AWAIT(atomic_load(&seen[e][i].destructions) > 0);
+            CHECK(atomic_load(&seen[e][i].destructions) == 1);
+            CHECK(atomic_load(&seen[e][i].calls) == (i + 1 <= e));
+        }
+    }
+}
+
 static void refused_notifications_give_their_contexts_back(void) {
     record seen = {0};
     mtb_event *event = make_event();
@@ -249,6 +283,7 @@ const test event_tests[] = {
     {"event: the GPU signals and waits", the_gpu_signals_and_waits},
     {"event: notifications arrive once", notifications_arrive_once},
     {"event: notifications end with their event", notifications_end_with_their_event},
+    {"event: notifications of many events keep apart", notifications_of_many_events_keep_apart},
     {"event: notifications that are refused give their contexts back", refused_notifications_give_their_contexts_back},
     {"event: notifications outlive the caller's handle", notifications_outlive_the_callers_handle},
     {"event: a wait ends when nobody can signal", a_wait_ends_when_nobody_can_signal},

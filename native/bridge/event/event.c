@@ -17,7 +17,7 @@ uint64_t mtb_event_signaled_value(const mtb_event *event) {
     return event ? mtbi_event_raise((mtb_event *)event, 0) : 0;
 }
 
-static mtb_status remember(const mtb_event *event, uint64_t value, mtb_event_callback callback, void *context,
+static mtb_status remember(mtb_event *event, uint64_t value, mtb_event_callback callback, void *context,
                            mtb_context_destructor destructor, uint64_t *number, mtb_error **error,
                            const char *function) {
     REQUIRE(mtbi_check_given(event, "event", error, function));

@@ -15,6 +15,8 @@ struct mtb_event {
     /* Signals that committed command buffers are still to make, and waits. See event/steps.h. */
     struct mtbi_step *pending;
     struct mtbi_step *waiting;
+    /* Callbacks that wait for a value. See event/notifications.h, whose lock guards this. */
+    struct mtbi_notification *newest;
     /* Counts what keeps the handle and cannot signal: waits of command buffers, and one for all references together. */
     atomic_size_t weak_references;
     /* No reference is left: the event stays at `reached`. */

@@ -5,10 +5,19 @@
 
 #include <stdlib.h>
 
+/* Programs have many thousand at once: neither a number nor an event may cost a walk through the rest. */
+enum {
+    BUCKETS = 1024
+};
+
 struct mtbi_notification {
+    /* The bucket's next one. */
     mtbi_notification *next;
+    /* The event's neighbours. */
+    mtbi_notification *newer;
+    mtbi_notification *older;
     uint64_t number;
-    const mtb_event *event;
+    mtb_event *event;
     uint64_t value;
     mtb_event_callback callback;
     void *context;
@@ -16,28 +25,44 @@ struct mtbi_notification {
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static mtbi_notification *notifications;
+/* Numbers follow each other, so the buckets fill evenly. */
+static mtbi_notification *buckets[BUCKETS];
 static uint64_t last_number;
 
-uint64_t mtbi_notification_add(const mtb_event *event, uint64_t value, mtb_event_callback callback, void *context,
+uint64_t mtbi_notification_add(mtb_event *event, uint64_t value, mtb_event_callback callback, void *context,
                                mtb_context_destructor destructor) {
     mtbi_notification *added = malloc(sizeof *added);
     if (!added) return 0;
     pthread_mutex_lock(&mutex);
     uint64_t number = ++last_number;
-    *added = (mtbi_notification){notifications, number, event, value, callback, context, destructor};
-    notifications = added;
+    mtbi_notification **bucket = &buckets[number % BUCKETS];
+    *added = (mtbi_notification){*bucket, NULL, event->newest, number, event, value, callback, context, destructor};
+    *bucket = added;
+    if (added->older) added->older->newer = added;
+    event->newest = added;
     pthread_mutex_unlock(&mutex);
     return number;
 }
 
-/* Takes the first callback that has the number or, if the number is zero, the event. */
-static mtbi_notification *take(uint64_t number, const mtb_event *event) {
-    pthread_mutex_lock(&mutex);
-    mtbi_notification **link = &notifications;
-    while (*link && (number ? (*link)->number != number : (*link)->event != event)) link = &(*link)->next;
+/* Takes the callback out of both lists; NULL if no callback has the number. The caller holds the lock. */
+static mtbi_notification *unlink_number(uint64_t number) {
+    mtbi_notification **link = &buckets[number % BUCKETS];
+    while (*link && (*link)->number != number) link = &(*link)->next;
     mtbi_notification *found = *link;
-    if (found) *link = found->next;
+    if (!found) return NULL;
+    *link = found->next;
+    if (found->older) found->older->newer = found->newer;
+    if (found->newer) {
+        found->newer->older = found->older;
+    } else {
+        found->event->newest = found->older;
+    }
+    return found;
+}
+
+static mtbi_notification *take(uint64_t number) {
+    pthread_mutex_lock(&mutex);
+    mtbi_notification *found = unlink_number(number);
     pthread_mutex_unlock(&mutex);
     return found;
 }
@@ -48,20 +73,26 @@ static void drop(mtbi_notification *taken) {
 }
 
 void mtbi_notification_fire(uint64_t number, uint64_t value) {
-    mtbi_notification *taken = take(number, NULL);
+    mtbi_notification *taken = take(number);
     if (!taken) return;
     taken->callback(value, taken->context);
     drop(taken);
 }
 
 void mtbi_notification_withdraw(uint64_t number) {
-    mtbi_notification *taken = take(number, NULL);
+    mtbi_notification *taken = take(number);
     if (taken) drop(taken);
 }
 
-mtbi_notification *mtbi_notification_withdraw_all(const mtb_event *event) {
+mtbi_notification *mtbi_notification_withdraw_all(mtb_event *event) {
     mtbi_notification *withdrawn = NULL, **end = &withdrawn;
-    while ((*end = take(0, event))) end = &(*end)->next;
+    pthread_mutex_lock(&mutex);
+    while (event->newest) {
+        *end = unlink_number(event->newest->number);
+        end = &(*end)->next;
+    }
+    *end = NULL;
+    pthread_mutex_unlock(&mutex);
     return withdrawn;
 }
 
