@@ -100,7 +100,8 @@ impl Sampler {
         self.candidates
             .extend(usable.map(|(token, &logit)| Candidate {
                 token,
-                logit,
+                // The sum makes -0.0 a 0.0, which `total_cmp` would put behind it.
+                logit: logit + 0.0,
                 weight: 0.0,
             }));
         if self.is_greedy() {
@@ -206,6 +207,13 @@ mod tests {
             ),
             [1, 1]
         );
+    }
+
+    #[test]
+    fn logits_of_both_zeros_are_equal() {
+        let mut greedy = Sampler::new(Sampling::default()).unwrap();
+        assert_eq!(greedy.sample(&[-1.0, -0.0, 0.0]).unwrap(), 1);
+        assert_eq!(greedy.sample(&[-1.0, 0.0, -0.0]).unwrap(), 1);
     }
 
     #[test]

@@ -166,6 +166,26 @@ fn control_tokens_are_parsed_in_prompts_alone() {
     assert!(!tokenizer.encode_plain("</s>").unwrap().contains(&2));
 }
 
+/// SentencePiece gives the first piece that it merges the score -0.0, and the user's own ones 0.0.
+#[test]
+fn scores_of_both_zeros_are_equal() {
+    for score in [0.0, -0.0] {
+        let scores = vec![-5.0, -5.0, -5.0, score, 0.0];
+        let texts = ["a", "b", "c", "ab", "bc"];
+        let tokenizer = Tokenizer::from_gguf(&gguf(vec![
+            ("model", Value::String("llama".into())),
+            (
+                "tokens",
+                Value::Array(Array::String(texts.iter().collect())),
+            ),
+            ("scores", Value::Array(Array::F32(scores))),
+            ("add_space_prefix", Value::Bool(false)),
+        ]))
+        .unwrap();
+        assert_eq!(tokenizer.encode_plain("abc").unwrap(), [3, 2]);
+    }
+}
+
 #[test]
 fn bytes_of_one_character_stream_together() {
     let tokenizer = shipped();

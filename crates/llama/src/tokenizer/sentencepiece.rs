@@ -138,7 +138,8 @@ fn merge(vocabulary: &Vocabulary, text: &str) -> Vec<Symbol> {
         let joined = &text[symbols[left].start..symbols[right].end];
         let id = vocabulary.spelt(joined)?;
         Some(Pair {
-            score: vocabulary.score(id),
+            // The sum makes -0.0 a 0.0, which `total_cmp` would put behind it.
+            score: vocabulary.score(id) + 0.0,
             left,
             right,
             length: joined.len(),

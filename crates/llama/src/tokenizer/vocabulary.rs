@@ -17,7 +17,7 @@ pub enum TokenKind {
     Control,
     /// Stands for its text, and is found in a text before anything else.
     UserDefined,
-    /// Never made from text.
+    /// Text is encoded as it, but it has no text when it is decoded.
     Unused,
     /// Stands for one byte; its text is `<0x00>` to `<0xFF>`.
     Byte,
