@@ -172,7 +172,6 @@ smtl_watched *smtl_sanitizer_allocate(size_t length, bool filled, bool shared) {
 smtl_watched *smtl_sanitizer_allocate_part(smtl_watched *whole, size_t offset, size_t length, bool fresh) {
     auto made = std::make_unique<smtl_watched>();
     made->length = length;
-    made->tracked = false;
     const std::lock_guard guard(map().mutex);
     const size_t within_page = offset % page_size();
     if (!map_memory(*made, whole->file, offset - within_page, within_page)) return nullptr;

@@ -170,10 +170,19 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset) {
 }
 
 - (MTLResourceOptions)checkOptions:(MTLResourceOptions)options where:(const char *)where {
+    if ((options & MTLResourceHazardTrackingModeMask) == MTLResourceHazardTrackingModeDefault) {
+        options |= _options & MTLResourceHazardTrackingModeMask;
+    }
     options = SMTLResolveOptions(where, options, true);
     SMTL_REQUIRE(SMTLStorageModeOf(options) == SMTLStorageModeOf(_options), where,
                  @"storage mode %lu differs from the heap's %lu", (unsigned long)SMTLStorageModeOf(options),
                  (unsigned long)SMTLStorageModeOf(_options));
+    SMTL_REQUIRE(SMTLCacheModeOf(options) == SMTLCacheModeOf(_options), where,
+                 @"CPU cache mode %lu differs from the heap's %lu", (unsigned long)SMTLCacheModeOf(options),
+                 (unsigned long)SMTLCacheModeOf(_options));
+    SMTL_REQUIRE(SMTLHazardTrackingModeOf(options) == SMTLHazardTrackingModeOf(_options), where,
+                 @"hazard tracking mode %lu differs from the heap's %lu",
+                 (unsigned long)SMTLHazardTrackingModeOf(options), (unsigned long)SMTLHazardTrackingModeOf(_options));
     return options;
 }
 

@@ -158,6 +158,38 @@ static void test_automatic_heap(void) {
     CHECK([device currentAllocatedSize] == before);
 }
 
+/* A heap's buffers have its modes. */
+static void test_heap_modes(void) {
+    MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
+    [descriptor setSize:64 << 10];
+    [descriptor setStorageMode:MTLStorageModeShared];
+    [descriptor setHazardTrackingMode:MTLHazardTrackingModeTracked];
+    id<MTLHeap> tracked = [device newHeapWithDescriptor:descriptor];
+    [descriptor setHazardTrackingMode:MTLHazardTrackingModeDefault];
+    id<MTLHeap> untracked = [device newHeapWithDescriptor:descriptor];
+    [descriptor setCpuCacheMode:MTLCPUCacheModeWriteCombined];
+    [descriptor setType:MTLHeapTypePlacement];
+    id<MTLHeap> combined = [device newHeapWithDescriptor:descriptor];
+    id<MTLBuffer> first = [tracked newBufferWithLength:256 options:MTLResourceStorageModeShared];
+    id<MTLBuffer> second = [tracked newBufferWithLength:256 options:MTLResourceHazardTrackingModeTracked];
+    id<MTLBuffer> third = [combined newBufferWithLength:256 options:MTLResourceCPUCacheModeWriteCombined offset:0];
+    CHECK([tracked hazardTrackingMode] == MTLHazardTrackingModeTracked);
+    CHECK([first hazardTrackingMode] == MTLHazardTrackingModeTracked);
+    CHECK([second hazardTrackingMode] == MTLHazardTrackingModeTracked);
+    CHECK([third hazardTrackingMode] == MTLHazardTrackingModeUntracked);
+    CHECK([third cpuCacheMode] == MTLCPUCacheModeWriteCombined);
+    CHECK_RAISES("hazard tracking mode 1 differs from the heap's 2",
+                 [tracked newBufferWithLength:256 options:MTLResourceHazardTrackingModeUntracked]);
+    CHECK_RAISES("hazard tracking mode 2 differs from the heap's 1",
+                 [untracked newBufferWithLength:256 options:MTLResourceHazardTrackingModeTracked]);
+    CHECK_RAISES("CPU cache mode 1 differs from the heap's 0",
+                 [untracked newBufferWithLength:256 options:MTLResourceCPUCacheModeWriteCombined]);
+    CHECK_RAISES("CPU cache mode 0 differs from the heap's 1", [combined newBufferWithLength:256 options:0 offset:0]);
+    for (id object in [NSArray arrayWithObjects:first, second, third, tracked, untracked, combined, nil]) {
+        [object release];
+    }
+}
+
 static void test_placement_heap(void) {
     MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
     [descriptor setSize:4096];
@@ -261,6 +293,7 @@ int main(void) {
         RUN(test_no_copy);
         RUN(test_limits);
         RUN(test_automatic_heap);
+        RUN(test_heap_modes);
         RUN(test_placement_heap);
         RUN(test_residency_set);
         RUN(test_overruns);

@@ -277,6 +277,20 @@ static void in_two_encoders(id<MTLBuffer> buffer, bool fenced) {
     [commands waitUntilCompleted];
 }
 
+/* What a tracked heap holds is tracked, whatever its own options leave out. */
+static void test_tracked_heap(void) {
+    MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
+    [descriptor setSize:4096];
+    [descriptor setStorageMode:MTLStorageModeShared];
+    [descriptor setHazardTrackingMode:MTLHazardTrackingModeTracked];
+    id<MTLHeap> heap = [device newHeapWithDescriptor:descriptor];
+    id<MTLBuffer> a = [heap newBufferWithLength:256 options:MTLResourceStorageModeShared];
+    memset([a contents], 0, 256);
+    CHECK(races_after(^{ in_two_encoders(a, false); }) == 0);
+    [a release];
+    [heap release];
+}
+
 static void test_untracked_buffers(void) {
     const MTLResourceOptions untracked = MTLResourceStorageModeShared | MTLResourceHazardTrackingModeUntracked;
     id<MTLBuffer> a = make_ints(64, 0, 1);
@@ -383,6 +397,7 @@ int main(void) {
         RUN(test_concurrent_encoders);
         RUN(test_two_queues);
         RUN(test_untracked_buffers);
+        RUN(test_tracked_heap);
         RUN(test_blits);
         RUN(test_swizzles_of_bools);
         RUN(test_divisions);
