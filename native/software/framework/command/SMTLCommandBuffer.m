@@ -224,6 +224,8 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object) {
 - (void)encodeEvent:(id<MTLEvent>)event value:(uint64_t)value op:(smtl_op)op where:(const char *)where {
     [self requireEncoding:where];
     SMTL_REQUIRE(event != nil, where, @"event must not be nil");
+    SMTL_REQUIRE([event conformsToProtocol:@protocol(MTLSharedEvent)] || [event device] == _device, where,
+                 @"the event belongs to another device, and is not a shared event");
     smtl_record_event *command = smtl_stream_append(&_stream, op, 0, sizeof *command);
     command->event = (SMTLEvent *)event;
     command->value = value;

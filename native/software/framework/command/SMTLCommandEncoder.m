@@ -94,6 +94,7 @@ void SMTLRecordSample(SMTLCommandEncoder *encoder, const char *where, id<MTLCoun
 }
 
 - (void)insertDebugSignpost:(NSString *)string {
+    SMTL_REQUIRE_ENCODING(self, "-[MTLCommandEncoder insertDebugSignpost:]");
     SMTL_REQUIRE(string != nil, "-[MTLCommandEncoder insertDebugSignpost:]", @"string must not be nil");
     if (_info != nil) {
         [_info->_debugSignposts addObject:string];
@@ -101,11 +102,13 @@ void SMTLRecordSample(SMTLCommandEncoder *encoder, const char *where, id<MTLCoun
 }
 
 - (void)pushDebugGroup:(NSString *)string {
+    SMTL_REQUIRE_ENCODING(self, "-[MTLCommandEncoder pushDebugGroup:]");
     SMTL_REQUIRE(string != nil, "-[MTLCommandEncoder pushDebugGroup:]", @"string must not be nil");
     _debugGroups++;
 }
 
 - (void)popDebugGroup {
+    SMTL_REQUIRE_ENCODING(self, "-[MTLCommandEncoder popDebugGroup]");
     SMTL_REQUIRE(_debugGroups > 0, "-[MTLCommandEncoder popDebugGroup]", @"no debug group is open");
     _debugGroups--;
 }

@@ -309,6 +309,7 @@ static void record_launch(SMTLComputeEncoder *encoder, const char *where, MTLSiz
     SMTL_REQUIRE_ENCODING(self, where);
     for (NSUInteger i = 0; i < count; i++) {
         SMTL_REQUIRE(heaps[i] != nil, where, @"heap %lu must not be nil", (unsigned long)i);
+        SMTL_REQUIRE([heaps[i] device] == _device, where, @"heap %lu belongs to another device", (unsigned long)i);
     }
     for (NSUInteger i = 0; i < count; i++) {
         SMTLRetainForCommandBuffer(_buffer, heaps[i]);

@@ -37,11 +37,14 @@ void SMTLCheckResidencySet(const char *where, id<MTLResidencySet> set, SMTLDevic
 }
 
 - (void)addAllocations:(const id<MTLAllocation>[])allocations count:(NSUInteger)count {
+    const char *where = "-[MTLResidencySet addAllocations:count:]";
+    for (NSUInteger i = 0; i < count; i++) {
+        SMTL_REQUIRE(allocations[i] != nil, where, @"allocation %lu must not be nil", (unsigned long)i);
+        /* Buffers, heaps and indirect command buffers have this message, but MTLAllocation does not declare it. */
+        id<MTLDevice> owner = [(id<MTLResource>)allocations[i] device];
+        SMTL_REQUIRE(owner == _device, where, @"allocation %lu belongs to another device", (unsigned long)i);
+    }
     @synchronized(self) {
-        for (NSUInteger i = 0; i < count; i++) {
-            SMTL_REQUIRE(allocations[i] != nil, "-[MTLResidencySet addAllocations:count:]",
-                         @"allocation %lu must not be nil", (unsigned long)i);
-        }
         for (NSUInteger i = 0; i < count; i++) {
             [_pending addObject:allocations[i]];
         }

@@ -56,6 +56,35 @@ static void test_remote_views(void) {
     [values release];
 }
 
+/* Only shared events and remote views work across devices. */
+static void test_objects_of_another_device(void) {
+    id<MTLDevice> other = [devices objectAtIndex:1];
+    MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
+    [descriptor setSize:4096];
+    id<MTLHeap> heap = [other newHeapWithDescriptor:descriptor];
+    id<MTLBuffer> values = [other newBufferWithLength:64 options:0];
+    id<MTLEvent> event = [other newEvent];
+    id<MTLSharedEvent> shared = [other newSharedEvent];
+    MTLResidencySetDescriptor *set_descriptor = [[[MTLResidencySetDescriptor alloc] init] autorelease];
+    id<MTLResidencySet> set = [device newResidencySetWithDescriptor:set_descriptor error:NULL];
+    CHECK_RAISES("allocation 0 belongs to another device", [set addAllocation:values]);
+    CHECK_RAISES("allocation 0 belongs to another device", [set addAllocation:heap]);
+    CHECK([[set allAllocations] count] == 0);
+    id<MTLCommandBuffer> buffer = [queue commandBuffer];
+    CHECK_RAISES("the event belongs to another device", [buffer encodeSignalEvent:event value:1]);
+    CHECK_RAISES("the event belongs to another device", [buffer encodeWaitForEvent:event value:0]);
+    [buffer encodeSignalEvent:shared value:1];
+    id<MTLComputeCommandEncoder> encoder = [buffer computeCommandEncoder];
+    CHECK_RAISES("heap 0 belongs to another device", [encoder useHeap:heap]);
+    [encoder endEncoding];
+    [buffer commit];
+    [buffer waitUntilCompleted];
+    CHECK([shared signaledValue] == 1);
+    for (id object in [NSArray arrayWithObjects:set, shared, event, values, heap, nil]) {
+        [object release];
+    }
+}
+
 static void test_model(void) {
     CHECK([device supportsFamily:MTLGPUFamilyApple7] && ![device supportsFamily:MTLGPUFamilyApple8]);
     CHECK([device supportsFamily:MTLGPUFamilyCommon3] && [device supportsFamily:MTLGPUFamilyMac2]);
@@ -125,6 +154,7 @@ int main(void) {
         queue = [device newCommandQueue];
         RUN(test_peers);
         RUN(test_remote_views);
+        RUN(test_objects_of_another_device);
         RUN(test_model);
         RUN(test_absent);
         RUN(test_availability);

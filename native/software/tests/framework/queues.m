@@ -205,6 +205,9 @@ static void test_misuse(void) {
     CHECK_RAISES("already encoding", [buffer encodeSignalEvent:[[device newEvent] autorelease] value:1]);
     CHECK_RAISES("no debug group", [encoder popDebugGroup]);
     [encoder endEncoding];
+    CHECK_RAISES("the encoder has ended", [encoder pushDebugGroup:@"group"]);
+    CHECK_RAISES("the encoder has ended", [encoder popDebugGroup]);
+    CHECK_RAISES("the encoder has ended", [encoder insertDebugSignpost:@"signpost"]);
     CHECK_RAISES("event must not be nil", [buffer encodeSignalEvent:(id _Nonnull)nil value:1]);
     [buffer enqueue];
     CHECK_RAISES("already enqueued", [buffer enqueue]);
