@@ -151,8 +151,9 @@ void edit_components(Source &source) {
         if (i < template_end && token.text.size() > 1 && is_swizzle(token)) {
             const Index begin = operand_begin(source, i);
             if (begin < i && is_operand(source, {begin, i + 1})) {
-                source[begin - 1].appended += " ::smtl::value(";
-                source[i].appended += ")";
+                // Within the brackets that other passes put around the operand.
+                source[begin].replace(" ::smtl::value(" + source.written({begin, begin + 1}));
+                source[i].appended.insert(0, ")");
             }
         }
         if (!is_compound_assignment(token)) continue;

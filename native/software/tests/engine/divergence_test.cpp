@@ -120,6 +120,25 @@ kernel void compare(device const int *in [[buffer(0)]], device int *out [[buffer
     if (lane % 4 > 1) n += 4 * simd_shuffle_xor(s < t, 2) + 8 * quad_shuffle_xor(s > (t), 2);
     out[i] = n + compared(s * 16, s < t, t % 4 > (1));
 }
+template <typename T, int N> T swizzled(vec<T, N> v, uint lane) {
+    T n = 0;
+    if (lane % 2) n = simd_shuffle(v.yx * T(2), 2).x + simd_broadcast((v * 2).xy * v.xx, 1).y;
+    return n;
+}
+typedef thread float4 &place;
+kernel void swizzle(device const int *in [[buffer(0)]], device int *out [[buffer(1)]],
+                    uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+    const float4 v(in[i], lane, 3, 4);
+    float4 w = v;
+    place r = w;
+    float n = 0;
+    switch (lane % 2) {
+    case 0: n = simd_shuffle(r.yx * 2.0f, 2).x; break;
+    default: n = quad_shuffle_xor(v.xy * v.x, 2).x;
+    }
+    for (uint k = 0; k < lane % 4; ++k) n += simd_broadcast(2 * v.xyz, 3).y;
+    out[i] = int(n + swizzled(w, lane));
+}
 )";
 
 /* Lanes part in each of these, which have no lane function: no lane waits there for others, and all meet in what comes
@@ -195,6 +214,20 @@ const std::vector<std::string> computed = {
     "(v.x)",
     "v[1]",
     "(v).x",
+    "v.xy * 2.0f",
+    "2 * v.yx",
+    "v.xy * f",
+    "s * v.yx",
+    "v.xyzw * v.wzyx",
+    "v.rg * v.ba * 2",
+    "(v * 2).xy * 2",
+    "fma(v.xy * 2, v.yx, 1.0f)",
+    "min(v.xy * v.zw, 3.0f)",
+    "float2(w.xy & 3u)",
+    "float4(w.xyzw | w.wzyx)",
+    "select(v.xy * 2, v.zw, s > 4)",
+    "any(v.xy * 2 > v.zw) ? s : u",
+    "v.xy + v.zw",
     "p.a",
     "p.b",
     "p",
@@ -249,7 +282,7 @@ std::string operand_kernel(std::string name, const std::string &operand) {
     return "kernel void " + name +
            "(device const int *in [[buffer(0)]], device int *out [[buffer(1)]], uint i [[thread_position_in_grid]],\n"
            "uint lane [[thread_index_in_simdgroup]]) {\n"
-           "int s = in[i], n = 0, m = 0;\nint u = int(lane);\nfloat f = s * 0.25f;\nfloat4 v(s, u, 3, f);\n"
+           "int s = in[i], n = 0, m = 0;\nint u = int(lane);\nfloat f = s * 0.25f;\nfloat4 v(s, u, 3, f);\nuint4 w(s, u, 3, 4);\n"
            "both p = {s, f};\nint a[2] = {s, u};\nauto q = in + i;\nthread int &r = u;\nconstexpr int k = 5;\n"
            "if (lane % 4 != 2) {\nn = code(simd_shuffle_xor(" +
            operand +
@@ -328,6 +361,9 @@ int main() {
                                  (i % 4 > 1 ? 4 * low(i ^ 2) + 8 * high(i ^ 2) + 16 * in[i ^ 2] : 0));
         CHECK(chosen[i] == in[i] << (i % 2 ? 4 : 2) >> (i % 32 > 3));
     }
+    const std::vector<int> swizzles = run(program, "swizzle", in);
+    for (uint32_t i = 0; i < 128; ++i)
+        CHECK(swizzles[i] == int(6 * (i % 4)) + (i % 2 ? in[i ^ 2] * in[i ^ 2] + 2 * in[i / 32 * 32 + 1] : 0) + 4);
     std::string kernels = silent_function;
     for (std::size_t k = 0; k < silent.size(); ++k)
         kernels += "kernel void silent" + std::to_string(k) +

@@ -75,6 +75,8 @@ template <class T, int N> T add(vec<T, N> p, vec<T, N> q) {
     T sum = 0;
     vec<T, 2> w = p.xy * q.yx + p.zw / q.rg;
     sum += w.x + w.y;
+    w = sum > 0 ? p.xy * 2 : q.zw * p.xy;
+    sum += w.x + w.y;
     w = (p).xy - id<vec<T, N>>(q).wz * metal::max(p, q).yx + vec<T, N>(p).xz + p.xyzw.zw - q.xx;
     sum += w.x + w.y;
     sum += (-p.xy * q.xy + r->v[N - 4].xy * q.zw).y + (r->xy + p.xy).x + (r->v[0].yx + p.xy - q.xy).y;
@@ -98,10 +100,10 @@ kernel void run(device float *out [[buffer(0)]], device int *n [[buffer(1)]]) {
     std::vector<int> bits(1);
     CHECK(dispatch(program.kernel("run")).buffer(0, out).buffer(1, bits).run({1}, {1}).empty());
     // The same by hand: p = (1, 2, 3, 4), q = (5, 6, 7, 8).
-    const float first = 1 * 6 + 3.0f / 5 + 2 * 5 + 4.0f / 6;
+    const float first = 1 * 6 + 3.0f / 5 + 2 * 5 + 4.0f / 6, doubled = 1 * 2 + 2 * 2;
     const float x = 1 - 8 * 6 + 1 + 3 - 5, y = 2 - 7 * 5 + 3 + 4 - 5;
     const float mixed = (-2 * 6 + 4 * 8) + (1 + 1) + (3 + 2 - 6), compared = 1 + 0 + 0 + 0;
-    const float expected = first + x + y + mixed + compared + (x + 3 - 6) * 100 + (y + 4 - 5) * 1000;
+    const float expected = first + doubled + x + y + mixed + compared + (x + 3 - 6) * 100 + (y + 4 - 5) * 1000;
     CHECK(std::abs(out[0] - expected) < std::abs(expected) * 1e-5f);
     const int m_x = (12 & 6) + (12 | 3) - (5 ^ 3) + 12 % 3 + (12 << 6) + (5 >> 3);
     const int m_y = (5 & 3) + (5 | 6) - (12 ^ 6) + 5 % 6 + (5 << 3) + (12 >> 6);

@@ -229,13 +229,15 @@ void FunctionSync::Regions::edit() {
     }
 }
 
-// The function has its parameters from the variables, so it means those of whichever lane it is called for.
+// The function has its parameters from the variables, so it means those of whichever lane it is called for. It is not
+// generic: clang finds no operator for some components of a parameter whose type is deduced (components.h).
 void FunctionSync::Regions::write_operand(const Operand &operand) {
     std::string numbers, parameters, arguments;
     for (const auto &[name, declared] : operand.variables) {
         const std::string comma = numbers.empty() ? "" : ", ";
         numbers += comma + number(declared);
-        parameters.append(comma + "auto ").append(name), arguments.append(", ").append(name);
+        parameters.append(comma + "decltype(::smtl::by_value(").append(name).append(")) ").append(name);
+        arguments.append(", ").append(name);
     }
     const bool plain = operand.range.end == operand.range.begin + 1;
     function.write_around(operand.range,
