@@ -87,7 +87,7 @@ unsafe impl<'h, T: Pod + Send> Destination<'h> for Values<T> {
     fn into_end(self, function: &'static str, source: &End) -> Result<(End, Download<Vec<T>>)> {
         let count = self.count;
         let Some(length) = count.checked_mul(size_of::<T>()) else {
-            let message = format!("{count} values are more than there is memory");
+            let message = format!("{count} values take more bytes than the address space has");
             return Err(Error::OutOfRange(Failure::new(function, message)));
         };
         // Before memory for it is allocated: nobody asks the host for more than a source can have.

@@ -339,7 +339,7 @@ impl Buffer {
                 .is_some_and(|end| end <= self.len());
         if !inside {
             let message = format!(
-                "{range:?} in values of {size} bytes reaches out of {}",
+                "the range {range:?} of values of {size} bytes is not inside {}",
                 self.describe()
             );
             return Err(Error::OutOfRange(Failure::new(function, message)));

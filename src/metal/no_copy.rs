@@ -103,7 +103,10 @@ impl Device {
     pub fn new_buffer_with_mmap(&self, map: Arc<MmapRaw>, range: Range<usize>) -> Result<Buffer> {
         const FUNCTION: &str = "Device::new_buffer_with_mmap";
         if range.start > range.end || range.end > map.len() {
-            let message = format!("{range:?} leaves the mapping of {} bytes", map.len());
+            let message = format!(
+                "the range {range:?} is not inside the mapping, which has {} bytes",
+                map.len()
+            );
             return Err(Error::OutOfRange(Failure::new(FUNCTION, message)));
         }
         let length = range.end - range.start;

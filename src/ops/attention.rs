@@ -73,8 +73,8 @@ impl Ops {
         } = *cache.shape();
         if heads == 0 || heads % kv_heads != 0 || !scale.is_finite() {
             let message = format!(
-                "{heads} heads and a scale of {scale}: the heads have to be a multiple of the {kv_heads} heads of the \
-                 cache, and the scale finite"
+                "there are {heads} heads and scale is {scale}: heads must be a multiple of the cache's {kv_heads}, and \
+                 scale finite"
             );
             return Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
         }

@@ -118,7 +118,8 @@ impl Ops {
         };
         if columns == 0 || !(epsilon >= 0.0 && epsilon.is_finite()) {
             let message = format!(
-                "{columns} columns and an epsilon of {epsilon}: there has to be a column, and the epsilon finite and not negative"
+                "there are {columns} columns and epsilon is {epsilon}: columns must be at least 1, and epsilon finite and not \
+                 negative"
             );
             return Err(Error::InvalidArgument(Failure::new(function, message)));
         }

@@ -82,7 +82,9 @@ pub fn rope_frequencies(
             .iter()
             .find(|factor| **factor == 0.0 || !factor.is_finite())
         {
-            return invalid(format!("a factor has to be finite and not 0, not {factor}"));
+            return invalid(format!(
+                "a factor is {factor}, but factors must be finite and not 0"
+            ));
         }
     }
     let frequency = |pair: usize| {

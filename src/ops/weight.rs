@@ -104,13 +104,13 @@ impl Weight {
             || u32::try_from(columns).is_err()
         {
             return Err(invalid(format!(
-                "a matrix of {rows} by {columns}: both have to be from 1 to 2^32 - 1"
+                "the matrix has {rows} rows and {columns} columns: both must be from 1 to 2^32 - 1"
             )));
         }
         if columns % kind.block_elements() != 0 {
             let block = kind.block_elements();
             return Err(invalid(format!(
-                "{columns} columns of {kind:?}: they have to be a multiple of {block}, the elements of a block"
+                "a row of {columns} elements does not divide into {kind:?} blocks of {block}"
             )));
         }
         // If the bytes are too many to count, no buffer has as many.

@@ -55,7 +55,7 @@ fn what_reaches_out_is_refused_and_nothing_is_touched() {
                 .copy(target.at(0), Values::<u64>::new(usize::MAX / 4))
                 .commit(),
             out_of_range,
-            "more than there is memory",
+            "more bytes than the address space has",
         );
         // Nobody asks the host for memory for them.
         assert_error(

@@ -64,7 +64,7 @@ impl ModelConfig {
             .optional_dimension("llama.attention.head_count_kv")?
             .unwrap_or(heads);
         if heads % kv_heads != 0 {
-            let reason = format!("{heads} query heads cannot share them evenly");
+            let reason = format!("{heads} query heads do not divide evenly among them");
             return Err(hyperparameter(
                 "llama.attention.head_count_kv",
                 kv_heads,
@@ -84,8 +84,9 @@ impl ModelConfig {
             .optional_dimension("llama.attention.value_length")?
             .unwrap_or(head_dim);
         if value_dim != head_dim {
-            let reason =
-                format!("values of another length than keys ({head_dim}) are not supported");
+            let reason = format!(
+                "the length of values differs from that of keys ({head_dim}), which is not supported"
+            );
             return Err(hyperparameter(
                 "llama.attention.value_length",
                 value_dim,

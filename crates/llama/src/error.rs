@@ -64,7 +64,9 @@ pub enum Error {
         expected: Vec<u64>,
     },
     /// A tensor is larger than the largest buffer of the device.
-    #[error("tensor {tensor:?} takes {bytes} bytes, and the device's largest buffer {limit}")]
+    #[error(
+        "tensor {tensor:?} takes {bytes} bytes, but a buffer of this device may have only {limit}"
+    )]
     TensorTooLarge {
         /// Name of the tensor.
         tensor: String,
@@ -76,7 +78,7 @@ pub enum Error {
     /// Tensors must be copied if they are not aligned in the file, or are larger than the part of it that a buffer
     /// covers. These copies do not fit into the device's memory.
     #[error(
-        "with tensor {tensor:?}, copies of tensors take {bytes} bytes, and the device has {limit} for all"
+        "copies of the tensors up to {tensor:?} take {bytes} bytes, but the device's memory has {limit}"
     )]
     CopiesTooLarge {
         /// Name of the tensor that was to be copied next.
@@ -88,7 +90,7 @@ pub enum Error {
     },
     /// The keys and values of a session would not fit into the device's memory.
     #[error(
-        "the cache for a context of {context} takes {bytes} bytes, and the device has {limit} for all"
+        "the cache for a context of {context} takes {bytes} bytes, but the device's memory has {limit}"
     )]
     CacheTooLarge {
         /// Tokens in the session.

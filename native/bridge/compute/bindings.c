@@ -94,7 +94,8 @@ mtb_status mtb_compute_encoder_set_bytes(mtb_compute_encoder *encoder, const voi
     REQUIRE(check_index(encoder, index, error, __func__));
     REQUIRE(GIVEN(bytes));
     if (length == 0 || length > MTB_MAX_INLINE_BYTES)
-        return FAIL(error, MTB_OUT_OF_RANGE, "%zu bytes cannot be set, only 1 to %u: use a buffer", length,
+        return FAIL(error, MTB_OUT_OF_RANGE,
+                    "`length` is %zu bytes, but only 1 to %u can be set inline: bind a buffer for more", length,
                     MTB_MAX_INLINE_BYTES);
     mtbi_binding *binding = &encoder->bindings[index];
     bool has_bytes = !binding->buffer && (encoder->bound & bit(index));

@@ -149,7 +149,7 @@ mtb_status mtb_compute_encoder_dispatch_threads(mtb_compute_encoder *encoder, mt
     REQUIRE(check_dispatch(encoder, threads, (mtb_size){1, 1, 1}, threads_per_threadgroup, error, __func__));
     if (!encoder->pipeline->device->has_nonuniform_threadgroups)
         return FAIL(error, MTB_UNSUPPORTED,
-                    "the device cannot run threadgroups of different sizes: dispatch threadgroups");
+                    "the device needs threadgroups of one size: use mtb_compute_encoder_dispatch_threadgroups");
     return add_dispatch(encoder, MTBI_DISPATCH_THREADS, threads, threads_per_threadgroup, error, __func__);
 }
 

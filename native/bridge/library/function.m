@@ -123,7 +123,7 @@ mtb_function *mtb_function_create(mtb_library *library, const char *name, const 
     NSString *string = mtbi_string(name, "the name", error, __func__);
     if (!string) return NULL;
     if (!has_function(library, name)) {
-        FAIL(error, MTB_NOT_FOUND, "the library has no function `%s` among its %zu", name, library->function_count);
+        FAIL(error, MTB_NOT_FOUND, "none of the library's %zu functions is named `%s`", library->function_count, name);
         return NULL;
     }
     function = mtbi_handle_create(MTB_HANDLE_FUNCTION, sizeof *function, destroy, error, __func__);

@@ -129,8 +129,8 @@ static MTLCompileOptions *compile_options(const mtb_compile_options *options, mt
     if (!defined) return nil;
     [compile setPreprocessorMacros:defined];
     if (options->language_version && !is_language_version(options->language_version)) {
-        mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "there is no Metal %u.%u", options->language_version >> 16,
-                  options->language_version & 0xffff);
+        mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "%u.%u is not a version of the Metal shading language",
+                  options->language_version >> 16, options->language_version & 0xffff);
         return nil;
     }
     if (options->language_version) [compile setLanguageVersion:(MTLLanguageVersion)options->language_version];

@@ -91,7 +91,8 @@ static mtb_status fill_in(mtbi_bounce *bounce, mtb_memory *memory, size_t size, 
                           const char *function) {
     mtb_device *far = mtbi_peer_device(bounce->peer);
     if (posix_memalign(&bounce->pages, mtb_page_size(), size))
-        return mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for %zu bytes between devices", size);
+        return mtbi_fail(error, function, MTB_OUT_OF_MEMORY,
+                         "no memory for a bounce buffer of %zu bytes between two devices", size);
     bounce->near =
         mtb_buffer_create_no_copy(memory->device, bounce->pages, size, MTB_STORAGE_SHARED, NULL, NULL, error);
     if (bounce->near)

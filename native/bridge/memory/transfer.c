@@ -36,7 +36,8 @@ static mtb_status check_place(const mtb_place *place, const char *what, size_t w
     if (__builtin_mul_overflow(pitch, height - 1, &extent) || __builtin_add_overflow(extent, width, &extent) ||
         (!place->buffer && extent > UINTPTR_MAX - (uintptr_t)place->bytes))
         return mtbi_fail(error, function, MTB_OUT_OF_RANGE,
-                         "%zu rows of %zu bytes, %zu bytes apart, are more than memory can be", height, width, pitch);
+                         "%zu rows of %zu bytes with a pitch of %zu reach beyond the address space", height, width,
+                         pitch);
     if (!place->buffer) return MTB_OK;
     return mtbi_check_range(place->offset, extent, place->buffer->length, what, error, function);
 }

@@ -94,7 +94,7 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
     options = SMTLResolveOptions(where, options, false);
     SMTL_REQUIRE(pointer != NULL, where, @"pointer must not be NULL");
     SMTL_REQUIRE(SMTLStorageModeOf(options) != MTLStorageModePrivate, where,
-                 @"private storage has no bytes that the CPU could set");
+                 @"a private buffer cannot be made from bytes, because the CPU cannot write it");
     if (length == 0 || length > smtl_settings_get()->max_buffer_length) {
         return nil;
     }
@@ -110,7 +110,7 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
     options = SMTLResolveOptions(where, options, false);
     SMTL_REQUIRE(pointer != NULL, where, @"pointer must not be NULL");
     SMTL_REQUIRE(SMTLStorageModeOf(options) != MTLStorageModePrivate, where,
-                 @"private storage cannot be memory of the caller's");
+                 @"a private buffer cannot use the caller's memory");
     if (length == 0 || length > settings->max_buffer_length) {
         return nil;
     }

@@ -319,7 +319,7 @@ fn what_cannot_be_launched_is_said() {
         .says(&["error: kernel 'unwritten': missing argument"]);
     launch(&folder, "none", &[])
         .exits_with(1)
-        .says(&["there is no kernel 'none' beside right, over"]);
+        .says(&["'none' is not a kernel of the source, which has right, over"]);
     launch(&folder, "over", &["--constant", "thrice=1"])
         .exits_with(1)
         .says(&["there is no function constant 'thrice'"]);

@@ -129,7 +129,8 @@ impl<R: Read> Reader<R> {
         let length = u64::from_le_bytes(self.bytes(what)?);
         if length > MAX_NAME_BYTES {
             self.expect_rest(length, 1, what)?;
-            let reason = format!("a name of {length} bytes, {MAX_NAME_BYTES} are the most");
+            let reason =
+                format!("the name has {length} bytes, but at most {MAX_NAME_BYTES} are allowed");
             return Err(self.invalid(what, reason));
         }
         self.text(length, what)
@@ -266,7 +267,9 @@ impl<R: Read> Reader<R> {
         let what: What = &|| format!("entry of tensor {name:?}");
         let dimension_count: u32 = self.scalar(what)?;
         if dimension_count as usize > MAX_DIMENSIONS {
-            let reason = format!("{dimension_count} dimensions, {MAX_DIMENSIONS} are the most");
+            let reason = format!(
+                "the tensor has {dimension_count} dimensions, but at most {MAX_DIMENSIONS} are allowed"
+            );
             return Err(self.invalid(what, reason));
         }
         let mut dimensions = [1; MAX_DIMENSIONS];

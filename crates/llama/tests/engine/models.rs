@@ -226,12 +226,12 @@ fn impossible_hyperparameters_are_named() {
         (
             "llama.attention.head_count_kv",
             Value::U32(3),
-            "4 query heads cannot share them evenly",
+            "4 query heads do not divide evenly among them",
         ),
         (
             "llama.attention.value_length",
             Value::U32(32),
-            "values of another length than keys (16)",
+            "the length of values differs from that of keys (16)",
         ),
         (
             "llama.rope.dimension_count",

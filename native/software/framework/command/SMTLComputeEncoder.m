@@ -5,6 +5,7 @@
 #import "framework/library/SMTLComputePipeline.h"
 #import "framework/memory/SMTLBuffer.h"
 #import "support/SMTLError.h"
+#import <Metal/MTLHeap.h>
 #include "support/settings.h"
 #include <string.h>
 
@@ -206,7 +207,7 @@ static void record_launch(SMTLComputeEncoder *encoder, const char *where, MTLSiz
     SMTL_REQUIRE_ENCODING(self, where);
     SMTLIndirectCommandBuffer *own = SMTLCheckIndirectCommands(where, commands, range, _device);
     SMTL_REQUIRE(!own->_inheritsPipeline || _pipeline != nil, where,
-                 @"no compute pipeline state is set, which the commands inherit");
+                 @"the commands inherit the encoder's compute pipeline state, but none is set");
     SMTL_REQUIRE(!own->_inheritsPipeline || [_pipeline supportIndirectCommandBuffers], where,
                  @"the pipeline was not made with supportIndirectCommandBuffers");
     return own;

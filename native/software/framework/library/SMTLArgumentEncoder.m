@@ -98,7 +98,7 @@ static NSUInteger indices_of(const smtl_type *type) {
     const NSUInteger count = [descriptor arrayLength] == 0 ? 1 : [descriptor arrayLength];
     const size_t most = [_device maxBufferLength];
     SMTL_REQUIRE(count <= (most - MIN(most, _length + alignment)) / size && [descriptor index] <= NSUIntegerMax - count,
-                 where, @"arrayLength %lu of argument %lu fits into no buffer", (unsigned long)count,
+                 where, @"arrayLength %lu of argument %lu needs more than maxBufferLength", (unsigned long)count,
                  (unsigned long)[descriptor index]);
     for (size_t i = 0; i < _slotCount; i++) {
         SMTL_REQUIRE([descriptor index] >= _slots[i].index + _slots[i].count, where,

@@ -30,7 +30,7 @@ SMTLBuffer *SMTLCheckBlitSource(const char *where, id<MTLBuffer> buffer, SMTLDev
 
 SMTLBuffer *SMTLCheckBuffer(const char *where, id<MTLBuffer> buffer, SMTLDevice *device) {
     SMTLBuffer *own = SMTLCheckBlitSource(where, buffer, device);
-    SMTL_REQUIRE(own->_remote == nil, where, @"a remote view is for blits to read from, and for nothing else");
+    SMTL_REQUIRE(own->_remote == nil, where, @"the buffer is a remote view, which only a blit may use, as its source");
     return own;
 }
 

@@ -153,8 +153,8 @@ static void test_inheritance(void) {
     [command concurrentDispatchThreadgroups:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(64, 1, 1)];
     id<MTLBuffer> out = make_ints(1, 0, 0);
     run(^(id<MTLComputeCommandEncoder> encoder) {
-        CHECK_RAISES("which the commands inherit", [encoder executeCommandsInBuffer:commands
-                                                                          withRange:NSMakeRange(0, 1)]);
+        CHECK_RAISES("the commands inherit the encoder's compute pipeline state",
+                     [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(0, 1)]);
         [encoder setComputePipelineState:total];
         [encoder setBuffer:in offset:0 atIndex:0];
         [encoder setBuffer:out offset:0 atIndex:2];

@@ -61,7 +61,7 @@ impl Launch {
             (Some(name), _) => match kernels.iter().find(|kernel| kernel.name == *name) {
                 Some(kernel) => Ok(Some(kernel)),
                 None => Err(Failure::new(format!(
-                    "there is no kernel '{name}' beside {}",
+                    "'{name}' is not a kernel of the source, which has {}",
                     names()
                 ))),
             },
@@ -146,7 +146,9 @@ fn parse_buffer(text: &str) -> Result<(usize, Contents), String> {
         }
     };
     if bytes.is_empty() {
-        return Err(format!("\"{contents}\" is empty, and no buffer is"));
+        return Err(format!(
+            "\"{contents}\" is empty, but a buffer needs at least one byte"
+        ));
     }
     Ok((index, Contents::Written(bytes)))
 }
