@@ -30,8 +30,9 @@ typedef enum cudaMetalParameter {
     cudaMetalParameterValue = 1
 } cudaMetalParameter;
 
-/* The same, for kernels whose declarations come from macros or templates: `parameters` says what each of the `count`
- * buffer arguments is. */
+/* The same, for kernels whose source does not show plainly what the arguments are, because of macros, conditions,
+ * templates, host_name or aliases (cudaMetalGetFunction then gives cudaErrorInvalidDeviceFunction, and
+ * cudaMetalGetLastErrorMessage the reason): `parameters` says what each of the `count` buffer arguments is. */
 cudaError_t cudaMetalGetFunctionWithParameters(cudaMetalFunction_t *function, cudaMetalModule_t module,
                                                const char *name, const cudaMetalParameter *parameters, size_t count);
 

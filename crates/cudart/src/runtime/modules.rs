@@ -179,17 +179,15 @@ impl Function {
                 format!("{said} parameters for {name}, which has {has} buffer arguments")
             })?;
         }
-        let unclear = |what: &str| {
+        let unclear = |why: String| {
             let message = format!(
-                "{what} is not in the source as it stands: say which arguments of {name} are pointers with \
-                 cudaMetalGetFunctionWithParameters"
+                "{why}: say which arguments of {name} are pointers with cudaMetalGetFunctionWithParameters"
             );
             Failed::new(cudaErrorInvalidDeviceFunction, message)
         };
         let declared = match &self.given {
             Some(_) => Vec::new(),
-            None => declared_parameters(source, &name)
-                .ok_or_else(|| unclear("the declaration of the kernel"))?,
+            None => declared_parameters(source, &name).map_err(unclear)?,
         };
         let arguments = buffers.iter().enumerate().map(|(place, argument)| {
             // SAFETY: the name belongs to the pipeline, which is live.
@@ -198,8 +196,9 @@ impl Function {
                 Some(given) => given[place] == cudaMetalParameterValue,
                 None => {
                     let found = declared.iter().find(|declared| declared.name == name);
-                    let found = found.ok_or_else(|| unclear(&format!("the kind of {name}")))?;
-                    found.is_value
+                    let why =
+                        || format!("the declaration of {name} does not show plainly what it is");
+                    found.ok_or_else(|| unclear(why()))?.is_value
                 }
             };
             Ok(Argument {

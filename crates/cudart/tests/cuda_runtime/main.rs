@@ -10,6 +10,7 @@ mod events;
 mod failures;
 mod header;
 mod host_functions;
+mod kernel_declarations;
 mod kernels;
 mod memory;
 mod overlaps;
