@@ -63,6 +63,10 @@ impl<'s, 'a> Scan<'s, 'a> {
             match text {
                 "{" => self.scopes.push(Scope::Other),
                 "}" => self.close(place)?,
+                // Functions may declare functions, and so name them.
+                "kernel" | "__kernel" | "host_name" => {
+                    return Err(format!("{text} stands between the braces of a declaration"));
+                }
                 _ => {}
             }
             return Ok(());
@@ -130,7 +134,10 @@ impl<'s, 'a> Scan<'s, 'a> {
     fn close(&mut self, place: usize) -> Result<(), String> {
         self.ends_kernel(place)?;
         self.scopes.pop().ok_or_else(unbalanced)?;
-        self.start = place + 1;
+        // Braces in an attribute or an argument end no declaration.
+        if self.parentheses == 0 && self.brackets == 0 {
+            self.start = place + 1;
+        }
         Ok(())
     }
 
@@ -148,7 +155,7 @@ impl<'s, 'a> Scan<'s, 'a> {
     fn host_name(&self, place: usize) -> Result<(), String> {
         let next = [1, 2, 3].map(|after| self.text(place + after));
         let ["(", literal, ")"] = next else {
-            return Err("a host_name is not written as one string".to_owned());
+            return Err("a host_name takes something else than one string".to_owned());
         };
         let name = literal
             .strip_prefix('"')
@@ -158,7 +165,7 @@ impl<'s, 'a> Scan<'s, 'a> {
                 Err(format!("a host_name gives {} its name", self.kernel))
             }
             Some(name) if !name.contains('\\') => Ok(()),
-            _ => Err("a host_name is not written as one string".to_owned()),
+            _ => Err("a host_name takes something else than one string".to_owned()),
         }
     }
 

@@ -72,6 +72,9 @@ fn declarations_that_are_hidden_are_not_guessed() {
         "#if 0\n{\n#endif\n{}",
         "_Pragma(\"push_macro\")\n{}",
         "#pragma redefine_extname j k\n{}",
+        "void f() { [[host_name(\"j\")]] kernel void k(device uint *, constant float4 &); }\n{}",
+        "void f() { [[host_name(\"k\")]] void j(device uint *, constant float4 &); }\n{}",
+        "[[host_name(\"j\"), other({ })]] {}",
         "typedef void F(device uint *, constant uint &);\nkernel F k;\n{}",
     ];
     for way in ways {
@@ -126,7 +129,8 @@ fn declarations_that_are_none_change_nothing() {
 fn spellings_of_a_parameter_show_their_kind() {
     let before = "struct Shape { uint rows; }; typedef struct Other { uint rows; } Other;
         namespace shapes { enum class Form { square }; }
-        using Number = const uint; using Reference = device uint &; using Same = Reference;";
+        using Number = const uint; using Reference = device uint &; using Same = Reference;
+        template <class add_lvalue_reference_t> struct Template {};";
     let types = [
         ("uint", true),
         ("uint const", true),
@@ -180,6 +184,29 @@ fn spellings_of_a_parameter_show_their_kind() {
                 assert_eq!(is_value, expected, "{source}");
             }
         }
+    }
+}
+
+#[test]
+fn types_that_may_be_references_are_no_values() {
+    for before in [
+        "using R = device uint &;",
+        "typedef device uint &R;",
+        "using Other = device uint &; Other typedef const R;",
+        "using Other = device uint &; const Other typedef R;",
+        "typedef device uint &(R);",
+        "typedef uint Number, Other; typedef uint Third, R;",
+        "template <int n> using Other = device uint &; using R = Other<1 < 2>; struct S { array<int, 2> a; };",
+        "#define NAME R\nstruct R {}; using NAME = device uint &;",
+        "#if A\nusing R = uint;\n#else\nusing R = device uint &;\n#endif\n",
+        "struct S { using R = device uint &; };",
+        "using R = R;",
+        "#define struct typename\nstruct R;",
+        "",
+    ] {
+        let source = format!("{before}\nkernel void k(device uint *o, constant R &n) {{ }}");
+        let read = values(&source, "k");
+        assert!(!read.is_ok_and(|values| values == ["n"]), "{source}");
     }
 }
 

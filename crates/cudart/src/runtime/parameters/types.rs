@@ -61,7 +61,12 @@ impl<'a> Types<'a> {
                     Some(_) => {}
                     None => types.add_alias(name, &UNCLEAR),
                 },
-                ("typedef", rest) => types.add_typedef(outside(rest, true)),
+                ("typedef", rest) => {
+                    // `Reference typedef Name;` has its type before the word.
+                    let before = place.checked_sub(1).map_or(";", |before| texts[before]);
+                    types.has_hidden_aliases |= ![";", "{", "}", ":"].contains(&before);
+                    types.add_typedef(outside(rest, true));
+                }
                 (word, rest) if CLASS.contains(&word) && !types.replaced.contains(word) => {
                     types.classes.extend(class_name(rest));
                 }
@@ -210,7 +215,7 @@ fn is_builtin(word: &str) -> bool {
         "bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half",
         "float", "bfloat", "double",
     ];
-    let prefixes = ["packed_", "atomic_", "simd_", "vector_"];
+    let prefixes = ["packed_", "atomic_", "simd_", "vector_", "matrix_"];
     let bare = prefixes
         .iter()
         .find_map(|prefix| word.strip_prefix(prefix))
@@ -226,13 +231,14 @@ fn is_builtin(word: &str) -> bool {
     words.contains(&word) || CLASS.contains(&word) || scalars.iter().any(is_sized)
 }
 
-/// The name after `struct`, behind attributes.
+/// The name that is declared after `struct`, behind attributes.
 fn class_name<'a>(mut rest: &[&'a str]) -> Option<&'a str> {
     loop {
         rest = match rest {
             ["alignas" | "__attribute__", after @ ..] => &after[group(after)?..],
             ["[", ..] => &rest[group(rest)?..],
-            [name, ..] if is_identifier(name) => return Some(name),
+            // What else may follow makes it a parameter of a template, or the use of a type.
+            [name, "{" | ":" | ";" | "final", ..] if is_identifier(name) => return Some(name),
             _ => return None,
         };
     }
