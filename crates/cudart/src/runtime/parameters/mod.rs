@@ -51,8 +51,8 @@ pub(crate) fn declared_parameters(source: &str, kernel: &str) -> Result<Vec<Decl
             return differ();
         }
     }
-    let parameters =
-        definition.ok_or_else(|| format!("the source has no definition of {kernel}"))?;
+    let parameters = definition
+        .ok_or_else(|| format!("the source has no definition of {kernel} outside namespaces"))?;
     let clear = parameters.into_iter().filter_map(|(name, kind)| {
         (kind != Kind::Unclear).then_some(Declared {
             name: name?.to_owned(),

@@ -23,7 +23,7 @@ fn references_to_constants_are_values() {
     let expected = ["a", "shape", "triple"].map(str::to_owned).to_vec();
     assert_eq!(values(source, "saxpy"), Ok(expected));
     assert_eq!(values(source, "other"), Ok(vec!["count".to_owned()]));
-    let missing = "the source has no definition of saxpy_of";
+    let missing = "the source has no definition of saxpy_of outside namespaces";
     assert_eq!(values(source, "saxpy_of"), Err(missing.to_owned()));
 }
 
