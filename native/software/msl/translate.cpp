@@ -21,6 +21,7 @@
 #include "passes/metal_attributes.h"
 #include "passes/spaces/parameter_spaces.h"
 #include "passes/pragmas.h"
+#include "passes/spaces/elements.h"
 #include "passes/spaces/results.h"
 #include "passes/shift_counts.h"
 #include "passes/simd_sync/simd_sync.h"
@@ -53,6 +54,7 @@ void run_passes(Source &source, Translation &translation) {
     if (checking) check_recursion(source, declarations);
 
     edit_literals(source);
+    if (!checking) place_elements(source, declarations);
     edit_components(source);
     edit_casts(source);
     if (!checking) edit_conditionals(source, declarations);

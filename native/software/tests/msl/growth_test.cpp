@@ -207,6 +207,14 @@ const std::vector<Surrounded> lists = {
     {"void f(device int *p) { p[0] = 1; } void f(threadgroup int *p) { p[0] = 2; }\nvoid g() { x = ", "a ? b : ",
      "c; }"},
     {"typedef bfloat b;\nvoid f() { x = ", "half(", "1; }"},
+    {"void f(device array<int, 4> *a) { x = &a", "[0]", "; }"},
+    {"void f(device array<int, 4> *a) { x = &a", ".front()", "[0]; }"},
+    {"void f(device array<int, 4> &a) { f(", "&a[1], (a)[2], b->a.data(), ", "1); }"},
+    {"", "typedef array<int, #> t#; using u# = t#; void f#(device u# &a#, device t# &b#) { x = &a#[1]; }\n", ""},
+    {"array<int, 4> a; template <", "typename T#, template <", "typename U> void f(device T1 &t);"},
+    {"", "using a = array<", "b; a a; c = &a[0];"},
+    {"array<int, 4> ", "a, ", "b;"},
+    {"array<int, 4> a; void f() { for (a : ", "b ? a : ", "a) {} }"},
 };
 
 std::string numbered(const std::string &text, std::size_t number) {

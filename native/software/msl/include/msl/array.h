@@ -1,6 +1,7 @@
 // <metal_array>: an array that is a value.
 #pragma once
 
+#include "spaces.h"
 #include "type_traits.h"
 
 namespace metal {
@@ -26,3 +27,34 @@ template <class T, size_t N> struct array {
 template <class T, class... Others> array(T, Others...) -> array<T, 1 + sizeof...(Others)>;
 
 }  // namespace metal
+
+#if !defined(__OPENCL_CPP_VERSION__)
+namespace smtl {
+
+// An array in a named address space, with members that know the space (passes/spaces/elements.h). P is a pointer.
+template <class P, size_t N> struct placed_array {
+    P elements;
+
+    constexpr size_t size() const { return N; }
+    constexpr auto &operator[](size_t i) const { return elements[i]; }
+    constexpr P data() const { return elements; }
+    constexpr P begin() const { return elements; }
+    constexpr P end() const { return elements + N; }
+    constexpr auto &front() const { return elements[0]; }
+    constexpr auto &back() const { return elements[N - 1]; }
+};
+// A value stays a value, over which a loop can go. No function returns an array of C.
+template <class T> constexpr metal::conditional_t<__is_array(T), T &&, T> placed(T &&x) { return static_cast<T &&>(x); }
+#define SMTL_PLACED(qualified)                                                                                      \
+    template <class T, size_t N> constexpr placed_array<qualified T *, N> placed(qualified metal::array<T, N> &x) { \
+        return {x.elements};                                                                                        \
+    }
+SMTL_PLACED(SMTL_DEVICE)
+SMTL_PLACED(const SMTL_DEVICE)
+SMTL_PLACED(SMTL_THREADGROUP)
+SMTL_PLACED(const SMTL_THREADGROUP)
+SMTL_PLACED(SMTL_CONSTANT)
+#undef SMTL_PLACED
+
+}  // namespace smtl
+#endif
