@@ -11,7 +11,7 @@ use crate::codes::*;
 use crate::runtime::devices::Device;
 use crate::runtime::failure::{Failed, Outcome, require};
 use crate::runtime::lock::lock;
-use crate::runtime::parameters::declared_parameters;
+use crate::runtime::parameters::declared_values;
 use crate::runtime::registry::Registry;
 use crate::types::*;
 
@@ -179,15 +179,15 @@ impl Function {
                 format!("{said} parameters for {name}, which has {has} buffer arguments")
             })?;
         }
-        let unclear = |why: String| {
+        let unclear = |why: &str| {
             let message = format!(
                 "{why}: say which arguments of {name} are pointers with cudaMetalGetFunctionWithParameters"
             );
             Failed::new(cudaErrorInvalidDeviceFunction, message)
         };
         let declared = match &self.given {
-            Some(_) => Vec::new(),
-            None => declared_parameters(source, &name).map_err(unclear)?,
+            Some(_) => HashMap::new(),
+            None => declared_values(source, &name).map_err(unclear)?,
         };
         let arguments = buffers.iter().enumerate().map(|(place, argument)| {
             // SAFETY: the name belongs to the pipeline, which is live.
@@ -195,10 +195,10 @@ impl Function {
             let is_value = match &self.given {
                 Some(given) => given[place] == cudaMetalParameterValue,
                 None => {
-                    let found = declared.iter().find(|declared| declared.name == name);
                     let why =
                         || format!("the declaration of {name} does not show plainly what it is");
-                    found.ok_or_else(|| unclear(why()))?.is_value
+                    let found = declared.get(&name).copied();
+                    found.ok_or_else(|| unclear(&why()))?
                 }
             };
             Ok(Argument {

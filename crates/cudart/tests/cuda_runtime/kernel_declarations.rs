@@ -9,50 +9,29 @@ use metal_cudart::*;
 
 use crate::support::{Memory, ok};
 
-/// How the compiler takes the second argument of the kernel `k`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Pointer,
-    Value,
-}
-
-use self::Kind::{Pointer, Value};
-
-const BODY: &str = "{ o[0] = n[0]; }";
-
-/// A definition of `name` whose second parameter is declared as `parameter`.
-fn definition(name: &str, parameter: &str, body: &str) -> String {
-    format!("kernel void {name}(device uint *o [[buffer(0)]], {parameter} [[buffer(1)]]) {body}\n")
-}
-
-fn by_value() -> String {
-    definition("k", "constant uint &n", "{ o[0] = n; }")
-}
-
-fn by_pointer() -> String {
-    definition("k", "constant uint *n", BODY)
-}
-
-/// What a launch of `k` writes if the second argument is given as `kind` says; `None` if the runtime refuses the
-/// kernel because the source does not show its arguments.
+/// What a launch of `k` writes if the compiler takes its second argument as `kind` says; `None` if the runtime refuses
+/// the kernel. A program that says the kind gets the right result in any case.
 #[track_caller]
-fn run(source: &str, kind: Kind) -> Option<u32> {
+fn run(source: &str, kind: cudaMetalParameter) -> Option<u32> {
     let source = format!("#include <metal_stdlib>\nusing namespace metal;\n{source}");
     let text = CString::new(source.clone()).unwrap();
-    let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
-    // SAFETY: places for the handles and C strings.
+    let (mut module, mut said, mut read) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+    let kinds = [cudaMetalParameterPointer, kind];
+    // SAFETY: places for the handles, C strings and a list of that length.
     let code = unsafe {
         ok(cudaMetalRegisterSource(&mut module, text.as_ptr()));
-        cudaMetalGetFunction(&mut function, module, c"k".as_ptr())
+        let (name, kinds) = (c"k".as_ptr(), kinds.as_ptr());
+        let code = cudaMetalGetFunctionWithParameters(&mut said, module, name, kinds, 2);
+        assert_eq!(code, cudaSuccess, "{source}");
+        cudaMetalGetFunction(&mut read, module, name)
     };
-    let written = (code != cudaErrorInvalidDeviceFunction).then(|| {
-        ok(code);
+    let launch = |function| {
         let (output, input) = (Memory::device(64), Memory::device(64));
         input.write(0, bytemuck::cast_slice(&[42u32; 16]));
         let (mut output_at, mut pointer, mut value) = (output.pointer, input.pointer, [42u32; 16]);
-        let second = match kind {
-            Pointer => ptr::from_mut(&mut pointer).cast::<c_void>(),
-            Value => value.as_mut_ptr().cast(),
+        let second: *mut c_void = match kind == cudaMetalParameterPointer {
+            true => ptr::from_mut(&mut pointer).cast(),
+            false => value.as_mut_ptr().cast(),
         };
         let mut arguments = [ptr::from_mut(&mut output_at).cast(), second];
         let one = dim3 { x: 1, y: 1, z: 1 };
@@ -63,158 +42,90 @@ fn run(source: &str, kind: Kind) -> Option<u32> {
         };
         assert_eq!(code, cudaSuccess, "the launch of\n{source}");
         u32::from_ne_bytes(output.read(0, 4).try_into().unwrap())
+    };
+    assert_eq!(launch(said), 42, "{source}");
+    let written = (code != cudaErrorInvalidDeviceFunction).then(|| {
+        ok(code);
+        launch(read)
     });
     // SAFETY: a handle, checked by the call.
     ok(unsafe { cudaMetalUnregisterSource(module) });
     written
 }
 
+/// Runs each line of `sources`: `|` ends a line, `K parameter B value; }` is a definition of `k` that writes the value,
+/// and `VALUE` and `POINTER` are two such definitions.
 #[track_caller]
-fn taken(source: &str, kind: Kind) {
-    assert_eq!(run(source, kind), Some(42), "{source}");
-}
-
-#[track_caller]
-fn refused(source: &str, kind: Kind) {
-    assert_eq!(run(source, kind), None, "{source}");
+fn check(sources: &str, kind: cudaMetalParameter, expected: Option<u32>) {
+    for source in sources.trim().lines() {
+        let source = source.trim().replace('|', "\n");
+        let source = source.replace("VALUE", "K constant uint &n B n; }\n");
+        let source = source.replace("POINTER", "K constant uint *n B n[0]; }\n");
+        let source = source.replace("K ", "kernel void k(device uint *o [[buffer(0)]], ");
+        let source = source.replace(" B ", " [[buffer(1)]]) { o[0] = ");
+        assert_eq!(run(&source, kind), expected, "{source}");
+    }
 }
 
 #[test]
 fn plain_declarations_are_taken_as_the_compiler_takes_them() {
-    for (parameter, kind, body) in [
-        ("constant uint &n", Value, "{ o[0] = n; }"),
-        ("const constant uint &n", Value, "{ o[0] = n; }"),
-        ("constant array<uint, 2 * 2> &n", Value, BODY),
-        (
-            "constant metal::array<uint, (8 > 4 ? 4 : 1)> &n",
-            Value,
-            BODY,
-        ),
-        ("constant uint4 &n", Value, BODY),
-        ("constant uint (&n)[4]", Value, BODY),
-        ("constant uint *n", Pointer, BODY),
-        ("const device uint *const n", Pointer, BODY),
-        ("device const array<uint, 4> &n", Pointer, BODY),
-        ("device uint &n", Pointer, "{ o[0] = n; }"),
-    ] {
-        taken(&definition("k", parameter, body), kind);
-    }
-    let options = "typedef struct { uint count; } Options;\n";
-    let body = "{ o[0] = n.count; }";
-    taken(
-        &(options.to_owned() + &definition("k", "constant Options &n", body)),
-        Value,
-    );
-    // A prototype names its parameters as it likes.
-    let prototype = definition("k", "constant uint &other", ";");
-    taken(&(prototype + &by_value()), Value);
-    taken(&("[[kernel]] ".to_owned() + &by_value()[7..]), Value);
-    let index =
-        "#define SECOND 1\n".to_owned() + &by_value().replace("buffer(1)", "buffer(SECOND)");
-    taken(&index, Value);
+    let values = r#"
+        VALUE
+        [[kernel]] void k(device uint *o [[buffer(0)]], constant uint &n B n; }
+        K const constant uint &n B n; }
+        K constant array<uint, 2 * 2> &n B n[0]; }
+        K constant metal::array<uint, (8 > 4 ? 4 : 1)> &n B n[0]; }
+        K constant uint4 &n B n[0]; }
+        struct Options { uint count; };|K constant Options &n B n.count; }
+        typedef struct { uint count; } Options;|K constant Options &n B n.count; }
+        struct Shape { uint count; };|using Options = Shape;|K constant Options &n B n.count; }
+        #define SIZE 4|K constant array<uint, SIZE> &n B n[SIZE - 1]; }
+        #define ONE 1|#if ONE|constant uint one = ONE;|#else|constant uint none = 1;|#endif|void f() { uint k; }|VALUE
+        kernel void k(device uint *o [[buffer(0)]], constant uint &n [[buffer(1)]]);|VALUE
+        template <typename T> kernel void t(device T *o, constant T *n) {}|VALUE
+        constant char quote = '"', other = '"';|VALUE
+        constant uint big = 1'000'000;|VALUE"#;
+    check(values, cudaMetalParameterValue, Some(42));
+    let pointers = r"
+        POINTER
+        K const device uint *const n B n[0]; }
+        K device const array<uint, 4> &n B n[0]; }
+        K device uint &n B n; }
+        // note \|VALUE|POINTER
+        /* VALUE */ POINTER";
+    check(pointers, cudaMetalParameterPointer, Some(42));
 }
 
 #[test]
-fn declarations_that_are_not_compiled_change_nothing() {
-    let (value, pointer) = (by_value(), by_pointer());
-    let continued = format!("// note \\\n{value}{pointer}");
-    taken(&continued, Pointer);
-    taken(&format!("// note \\ \t\r\n{value}{pointer}"), Pointer);
-    taken(&format!("/* {value} */ {pointer}"), Pointer);
-    let quote = "constant char quote = '\"', other = '\"';\n";
-    taken(&format!("{quote}{value}"), Value);
-    taken(&format!("constant uint big = 1'000'000;\n{value}"), Value);
-}
-
-#[test]
-fn kernels_with_several_declarations_are_refused() {
-    let (value, pointer) = (by_value(), by_pointer());
-    refused(
-        &format!("#ifdef OTHER\n{value}#else\n{pointer}#endif\n"),
-        Pointer,
-    );
-    refused(&format!("#if 0\n{value}#endif\n{pointer}"), Pointer);
-    refused(&format!("#if 1\n{pointer}#endif\n"), Pointer);
-    // Two kernels of one name, of which the library has one.
-    refused(&format!("{value}{pointer}"), Pointer);
-    refused(
-        &format!("namespace other {{ {value} }}\n{pointer}"),
-        Pointer,
-    );
-    let inside = "kernel void k(device uint *o [[buffer(0)]],\n#ifdef OTHER\nconstant uint &n [[buffer(1)]]\n\
-                  #else\nconstant uint *n [[buffer(1)]]\n#endif\n) { o[0] = n[0]; }\n";
-    refused(inside, Pointer);
-}
-
-#[test]
-fn kernels_that_host_name_names_are_refused() {
-    let first = "[[host_name(\"j\")]] ".to_owned() + &by_value();
-    let second = "[[host_name(\"k\")]] ".to_owned() + &definition("j", "constant uint *n", BODY);
-    refused(&(first + &second), Pointer);
-    refused(&second, Pointer);
-    let named = "#define NAMED(name) [[host_name(name)]]\nNAMED(\"k\") ".to_owned();
-    refused(
-        &(named + &definition("j", "constant uint *n", BODY)),
-        Pointer,
-    );
-}
-
-#[test]
-fn macros_that_may_declare_the_kernel_are_refused() {
-    let value = by_value();
-    let whole = "#define DEFINE(name) kernel void name(device uint *o [[buffer(0)]], \
-                 constant uint *n [[buffer(1)]]) { o[0] = n[0]; }\nDEFINE(k)\n";
-    refused(&format!("{value}{whole}"), Pointer);
-    let pasted = whole
-        .replace("void name(", "void name##_(")
-        .replace("(k)", "()");
-    refused(&pasted.replace("name##_", "k##name"), Pointer);
-    refused(
-        &format!("#define IGNORE(...)\nIGNORE({value})\n{}", by_pointer()),
-        Pointer,
-    );
-    refused(
-        &format!(
-            "#define REF *\n{}",
-            by_value().replace("&n", "REF n").replace("= n;", "= n[0];")
-        ),
-        Pointer,
-    );
-    let type_name = "#define Number uint *\n#define AND\n";
-    let parameter = by_value()
-        .replace("uint &n", "Number AND n")
-        .replace("= n;", "= n[0];");
-    refused(&(type_name.to_owned() + &parameter), Pointer);
-}
-
-/// `constant R &n` is a reference to device memory if `R` is.
-#[test]
-fn references_to_types_that_may_be_references_are_refused() {
-    let reference = |before: &str, name: &str, kind| {
-        let parameter = format!("{name} &n");
-        refused(
-            &(before.to_owned() + &definition("k", &parameter, "{ o[0] = n; }")),
-            kind,
-        );
-    };
-    reference("using R = device uint &;\n", "constant R", Pointer);
-    reference("typedef device uint &R;\n", "constant R", Pointer);
-    reference(
-        "using R = device uint &;\nusing S = R;\n",
-        "constant S",
-        Pointer,
-    );
-    reference("using R = constant uint &;\n", "device R", Value);
-    reference("using R = constant uint;\n", "R", Value);
-    reference(
-        "struct S { using type = device uint &; };\n",
-        "constant S::type",
-        Pointer,
-    );
-    let traits = "template <typename T> struct S { using type = device T &; };\n";
-    reference(traits, "constant S<uint>::type", Pointer);
-    reference("", "constant decltype(1u * 2u)", Value);
-    reference("constant uint g = 3;\n", "device decltype((g))", Value);
-    let macros = "#define ALIAS(name, type) using name = type;\nALIAS(R, device uint &)\n";
-    reference(macros, "constant R", Pointer);
+fn declarations_that_may_not_be_the_compiled_ones_are_refused() {
+    let pointers = r#"
+        #ifdef OTHER|VALUE#else|POINTER#endif
+        #if 0|VALUE#endif|POINTER
+        #if 1|POINTER#endif
+        K |#ifdef OTHER|constant uint &n|#else|constant uint *n|#endif| B n[0]; }
+        VALUE POINTER
+        namespace other {|VALUE}|POINTER
+        [[host_name("j")]] VALUE [[host_name("k")]] kernel void j(device uint *o [[buffer(0)]], constant uint *n B n[0]; }
+        #define NAMED(name) [[host_name(name)]]|NAMED("k") kernel void j(device uint *o [[buffer(0)]], constant uint *n B n[0]; }
+        #define DEFINE(name) kernel void name(device uint *o [[buffer(0)]], constant uint *n B n[0]; }|DEFINE(k)
+        #define DEFINE(x) kernel void k##x(device uint *o [[buffer(0)]], constant uint *n B n[0]; }|VALUE|DEFINE()
+        #define IGNORE(...)|IGNORE(VALUE)|POINTER
+        #define REF *|K constant uint REF n B n[0]; }
+        #define Number uint *|#define AND|K constant Number AND n B n[0]; }
+        #define ALIAS(name, type) using name = type;|ALIAS(R, device uint &)|K constant R &n B n; }
+        using R = device uint &;|K constant R &n B n; }
+        typedef device uint &R;|K constant R &n B n; }
+        using R = device uint &;|using S = R;|K constant S &n B n; }
+        struct S { using type = device uint &; };|K constant S::type &n B n; }
+        template <typename T> struct S { using type = device T &; };|K constant S<uint>::type &n B n; }
+        template <typename T = device uint &> using R = T;|K constant R<> &n B n; }
+        "#;
+    check(pointers, cudaMetalParameterPointer, None);
+    let values = "
+        using R = constant uint &;|K device R &n B n; }
+        using R = constant uint;|K R &n B n; }
+        K constant decltype(1u * 2u) &n B n; }
+        constant uint g = 3;|K device decltype((g)) &n B n; }
+        K constant uint (&n)[4] B n[0]; }";
+    check(values, cudaMetalParameterValue, None);
 }

@@ -2,62 +2,39 @@
 //!
 //! A reference to constant memory (`constant uint &count`) is a value for `cudaLaunchKernel`, and everything else a
 //! pointer. A pointer that is taken for a value gives no error, only wrong results: the kernel gets the pointer's own
-//! bytes. So nothing is guessed. Where the text may mean something else to the compiler, through a condition, a macro, a
-//! template, an alias, or another name for the kernel, the program says which argument is what.
+//! bytes. So nothing is guessed. This is no C++ front end: it refuses what could mean something else to one, and then the
+//! program says which argument is what.
 
-mod declarations;
+mod kinds;
 mod source;
 #[cfg(test)]
 mod tests;
 mod tokens;
-mod types;
 
-use declarations::declarations;
+use std::collections::HashMap;
+
+use kinds::parameters;
 use source::Source;
-use types::{Kind, Types};
 
-/// A parameter that is declared as a pointer or a reference.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Declared {
-    pub(crate) name: String,
-    pub(crate) is_value: bool,
-}
+/// Why the source does not show the parameters.
+type Why = &'static str;
 
-/// The pointers and references among the parameters of the kernel called `kernel`, without those whose kind is not
-/// plain. The error says why the source does not show the parameters.
-pub(crate) fn declared_parameters(source: &str, kernel: &str) -> Result<Vec<Declared>, String> {
-    let text = tokens::joined(source);
-    let source = Source::new(&tokens::tokens(&text)?)?;
-    let types = Types::new(&source);
-    let mut definition = None;
-    let mut kinds: Option<Vec<Kind>> = None;
-    for declaration in declarations(&source, kernel)? {
-        let parameters = types
-            .parameters(declaration.parameters)
-            .ok_or_else(|| format!("the parameters of {kernel} are not plain"))?;
-        let own = parameters.iter().map(|(_, kind)| *kind).collect();
-        let differ = || {
-            Err(format!(
-                "the source has declarations of {kernel} that differ"
-            ))
-        };
-        if *kinds.get_or_insert_with(|| Vec::clone(&own)) != own {
-            return differ();
-        }
-        // Prototypes may name the parameters otherwise.
-        if declaration.is_definition
-            && *definition.get_or_insert_with(|| parameters.clone()) != parameters
-        {
-            return differ();
+/// The pointers and references among the parameters of the kernel called `kernel`, by name: whether they are values.
+/// Those that do not show it plainly are absent.
+pub(crate) fn declared_values(source: &str, kernel: &str) -> Result<HashMap<String, bool>, Why> {
+    let text = tokens::joined(source)?;
+    let source = Source::new(&tokens::tokens(&text)?, kernel)?;
+    let mut declarations = source.declarations.iter().map(|d| parameters(&source, d));
+    let first = declarations
+        .next()
+        .ok_or("the source has no declaration of the kernel outside braces")??;
+    for declaration in declarations {
+        if declaration? != first {
+            return Err("the source has declarations of the kernel that differ");
         }
     }
-    let parameters = definition
-        .ok_or_else(|| format!("the source has no definition of {kernel} outside namespaces"))?;
-    let clear = parameters.into_iter().filter_map(|(name, kind)| {
-        (kind != Kind::Unclear).then_some(Declared {
-            name: name?.to_owned(),
-            is_value: kind == Kind::Value,
-        })
-    });
-    Ok(clear.collect())
+    let plain = first
+        .iter()
+        .filter_map(|(name, is_value)| Some(((*name).to_owned(), (*is_value)?)));
+    Ok(plain.collect())
 }
