@@ -97,7 +97,7 @@ fn plain_declarations_are_taken_as_the_compiler_takes_them() {
 }
 
 #[test]
-fn declarations_that_may_not_be_the_compiled_ones_are_refused() {
+fn declarations_that_may_mean_something_else_are_refused() {
     let pointers = r#"
         #ifdef OTHER|VALUE#else|POINTER#endif
         #if 0|VALUE#endif|POINTER

@@ -1,8 +1,7 @@
 //! How a parameter is taken, from its tokens: whether it is a value or a pointer, if they show that.
 
-use super::Why;
 use super::source::{SPACES, Source};
-use super::tokens::is_identifier;
+use super::tokens::{Why, is_identifier};
 
 /// The last word of each parameter, and whether it is a value: `None` if it is neither plainly.
 pub(super) fn parameters<'a>(

@@ -15,9 +15,7 @@ use std::collections::HashMap;
 
 use kinds::parameters;
 use source::Source;
-
-/// Why the source does not show the parameters.
-type Why = &'static str;
+use tokens::Why;
 
 /// The pointers and references among the parameters of the kernel called `kernel`, by name: whether they are values.
 /// Those that do not show it plainly are absent.

@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::Why;
-use super::tokens::{LINE_END, is_identifier};
+use super::tokens::{LINE_END, Why, is_identifier};
 
 pub(super) const SPACES: [&str; 4] = ["constant", "device", "threadgroup", "thread"];
 

@@ -55,7 +55,7 @@ fn declarations_that_are_hidden_are_not_guessed() {
         #ifdef A|{}|#endif
         #if 1|#else|{}|#endif
         namespace other {|{}}
-        namespace other {|extern "C" {|{}}}
+        namespace other {|extern "C"|{|{}}}
         [[host_name("j")]] {}
         [[host_name("\153")]] kernel void j() { }|{}
         [[host_name("" "k")]] kernel void j() { }|{}

@@ -1,6 +1,7 @@
 //! The tokens of Metal source before its directives are looked at: words, literals, and every other character alone.
 
-use super::Why;
+/// Why the source does not show the parameters.
+pub(crate) type Why = &'static str;
 
 /// What stands for the end of a line, where a directive ends.
 pub(super) const LINE_END: &str = "\n";
