@@ -68,6 +68,12 @@ impl<'a> Operand<'a> {
         }
     }
 
+    /// Checks that the buffer holds it and that it is aligned.
+    pub(crate) fn check(&self, function: &'static str) -> Result<()> {
+        self.view
+            .check(function, self.name, self.bytes, self.alignment)
+    }
+
     fn conflicts(&self, other: &Operand<'_>) -> bool {
         if self.access == Access::Read && other.access == Access::Read {
             return false;
@@ -107,12 +113,7 @@ impl<A: NoUninit> Launch<'_, A> {
     /// With these arguments and this grid the kernel stays within the operands as they are described here.
     pub(crate) unsafe fn encode(self, encoder: &mut ComputeEncoder<'_>) -> Result<()> {
         for (index, operand) in self.operands.iter().enumerate() {
-            operand.view.check(
-                self.function,
-                operand.name,
-                operand.bytes,
-                operand.alignment,
-            )?;
+            operand.check(self.function)?;
             if let Some(other) = self.operands[..index]
                 .iter()
                 .find(|other| operand.conflicts(other))

@@ -8,9 +8,12 @@
 //! | rotary embedding | [`Ops::rope`], [`rope_frequencies`] | `rope.metal` |
 //! | attention over a KV cache | [`Ops::kv_append`], [`Ops::attention`] | `kv_cache.metal`, `attention_vector.metal`, `attention_tile.metal` |
 //! | SiLU gate, addition, scaling, copy | [`Ops::silu_multiply`], [`Ops::add`], [`Ops::scale`], [`Ops::copy`] | `elementwise.metal` |
+//! | functions of one tensor, of two, comparisons, for all types and strides | [`Ops::unary`], [`Ops::binary`], [`Ops::compare`] | `unary.metal`, `binary.metal` |
+//! | other types and layouts, the choice between two tensors | [`Ops::convert`], [`Ops::select`] | `convert.metal`, `select.metal` |
 //! | largest element | [`Ops::argmax`] | `argmax.metal` |
 //!
-//! Activations are 32-bit floats, row-major. Every call checks shapes, alignment, buffer ranges and overlaps before it
+//! Operations on a [`Tensor`] take every type, shape and stride that it may have. The engine's own operations take plain views:
+//! activations are 32-bit floats, row-major. Every call checks shapes, alignment, buffer ranges and overlaps before it
 //! encodes anything. A call that fails dispatches nothing, but what it has bound by then stays bound. Calls are
 //! encoded, not run: results are there when the command buffer has completed. A serial encoder runs calls in order; in
 //! a concurrent one, the caller places barriers between dependent calls, as with any dispatch.
@@ -28,6 +31,7 @@ mod ops;
 mod pipelines;
 mod rope;
 mod shader;
+mod tensor;
 mod view;
 mod weight;
 
@@ -38,5 +42,6 @@ pub use kv_cache::{KvCache, KvElement, KvShape};
 pub use ops::{LaneExecution, Ops};
 pub use rope::{RopePairing, RopeShape, rope_frequencies};
 pub use shader::shader_sources;
+pub use tensor::{Binary, Comparison, DataType, Element, MAX_RANK, Right, Tensor, Unary};
 pub use view::View;
 pub use weight::{Weight, WeightType};

@@ -24,7 +24,7 @@ pub(crate) enum Constant {
 }
 
 /// At most this many function constants in a kernel.
-const MAX_CONSTANTS: usize = 2;
+const MAX_CONSTANTS: usize = 3;
 
 /// A kernel with its constants fixed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -81,8 +81,8 @@ impl Pipelines {
     fn make_pipeline(&self, name: KernelName) -> Result<ComputePipeline> {
         let library = self.libraries.get_or_make(name.shader, || {
             let source = name.shader.source();
-            self.device
-                .new_library_with_source(&source, &CompileOptions::new())
+            let options = CompileOptions::new().math_mode(name.shader.math_mode());
+            self.device.new_library_with_source(&source, &options)
         })?;
         let mut constants = FunctionConstantValues::new();
         for constant in name.constants.into_iter().flatten() {

@@ -1,6 +1,8 @@
 //! The sources under `shaders/`, embedded, with their own headers put in place: Metal's run-time compiler has no include
 //! path. `#line` directives keep the names and lines of the files in diagnostics.
 
+use crate::metal::library::MathMode;
+
 /// The sources of all kernels as Metal gets them: the names of the files and their text, headers included. For those who
 /// compile them ahead of time, look for a kernel's name, or check the language rules.
 pub fn shader_sources() -> impl Iterator<Item = (&'static str, String)> {
@@ -15,6 +17,8 @@ pub(crate) enum Shader {
     Argmax,
     AttentionTile,
     AttentionVector,
+    Binary,
+    Convert,
     Elementwise,
     Embed,
     KvCache,
@@ -23,6 +27,8 @@ pub(crate) enum Shader {
     MatvecBlocks,
     Norm,
     Rope,
+    Select,
+    Unary,
 }
 
 macro_rules! shader_file {
@@ -31,17 +37,21 @@ macro_rules! shader_file {
     };
 }
 
-const HEADERS: [(&str, &str); 3] = [
+const HEADERS: [(&str, &str); 5] = [
     shader_file!("attention.h"),
+    shader_file!("functions.h"),
     shader_file!("reduce.h"),
+    shader_file!("tensor.h"),
     shader_file!("weights.h"),
 ];
 
 impl Shader {
-    const ALL: [Shader; 11] = [
+    const ALL: [Shader; 15] = [
         Shader::Argmax,
         Shader::AttentionTile,
         Shader::AttentionVector,
+        Shader::Binary,
+        Shader::Convert,
         Shader::Elementwise,
         Shader::Embed,
         Shader::KvCache,
@@ -50,6 +60,8 @@ impl Shader {
         Shader::MatvecBlocks,
         Shader::Norm,
         Shader::Rope,
+        Shader::Select,
+        Shader::Unary,
     ];
 
     fn file(self) -> (&'static str, &'static str) {
@@ -57,6 +69,8 @@ impl Shader {
             Shader::Argmax => shader_file!("argmax.metal"),
             Shader::AttentionTile => shader_file!("attention_tile.metal"),
             Shader::AttentionVector => shader_file!("attention_vector.metal"),
+            Shader::Binary => shader_file!("binary.metal"),
+            Shader::Convert => shader_file!("convert.metal"),
             Shader::Elementwise => shader_file!("elementwise.metal"),
             Shader::Embed => shader_file!("embed.metal"),
             Shader::KvCache => shader_file!("kv_cache.metal"),
@@ -65,11 +79,21 @@ impl Shader {
             Shader::MatvecBlocks => shader_file!("matvec_blocks.metal"),
             Shader::Norm => shader_file!("norm.metal"),
             Shader::Rope => shader_file!("rope.metal"),
+            Shader::Select => shader_file!("select.metal"),
+            Shader::Unary => shader_file!("unary.metal"),
         }
     }
 
     fn name(self) -> &'static str {
         self.file().0
+    }
+
+    /// Operations on tensors keep infinities, NaN and the order of roundings; the engine's kernels may trade them for speed.
+    pub(crate) fn math_mode(self) -> MathMode {
+        match self {
+            Shader::Binary | Shader::Convert | Shader::Unary => MathMode::Safe,
+            _ => MathMode::Default,
+        }
     }
 
     /// The whole source, ready for `newLibraryWithSource:`.

@@ -12,3 +12,4 @@ mod matmul;
 mod norm;
 mod rope;
 mod support;
+mod tensor;

@@ -1,0 +1,143 @@
+// Tensors of every type: how their elements are computed with, and how kernels walk through several of them.
+#ifndef METAL_BRIDGE_TENSOR_H
+#define METAL_BRIDGE_TENSOR_H
+
+#include <metal_stdlib>
+
+using namespace metal;
+
+// The upper half of a float. Metal's own type needs version 3.1 of the language.
+struct bf16 {
+    ushort bits;
+};
+
+// Elements of type T are computed with as `computed`: `get` is exact, `put` rounds to the nearest or wraps. Integers
+// are added and multiplied as `wrapped`, in which an overflow is defined.
+template <typename T>
+struct Element {
+    typedef T computed;
+    typedef T wrapped;
+    static T get(T value) { return value; }
+    static T put(T value) { return value; }
+};
+
+template <>
+struct Element<half> {
+    typedef float computed;
+    static float get(half value) { return float(value); }
+    static half put(float value) { return half(value); }
+};
+
+template <>
+struct Element<bf16> {
+    typedef float computed;
+    static float get(bf16 value) { return as_type<float>(uint(value.bits) << 16); }
+    static bf16 put(float value) {
+        const uint bits = as_type<uint>(value);
+        // Rounding would carry a NaN's payload into its sign.
+        const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
+        const uint rounded = is_nan ? bits | 0x400000u : bits + 0x7fffu + (bits >> 16 & 1u);
+        return {ushort(rounded >> 16)};
+    }
+};
+
+template <>
+struct Element<int> {
+    typedef int computed;
+    typedef uint wrapped;
+    static int get(int value) { return value; }
+    static int put(int value) { return value; }
+};
+
+template <>
+struct Element<long> {
+    typedef long computed;
+    typedef ulong wrapped;
+    static long get(long value) { return value; }
+    static long put(long value) { return value; }
+};
+
+template <>
+struct Element<char> {
+    typedef int computed;
+    static int get(char value) { return int(value); }
+    static char put(int value) { return char(value); }
+};
+
+template <>
+struct Element<uchar> {
+    typedef uint computed;
+    static uint get(uchar value) { return uint(value); }
+    static uchar put(uint value) { return uchar(value); }
+};
+
+constant constexpr uint max_rank = 8;
+constant constexpr uint max_tensors = 4;
+
+// A walk through tensors of one shape, the result first. The innermost dimension comes first; strides are in elements.
+struct Walk {
+    // The bits of what the operation has besides tensors: a float, or an element.
+    ulong scalar;
+    // Elements along the innermost dimension that a thread takes.
+    uint per_thread;
+    uint rank;
+    ulong shape[max_rank];
+    ulong strides[max_rank][max_tensors];
+};
+
+// Whether all tensors lie without gaps along the innermost dimension.
+constant bool is_dense [[function_constant(0)]];
+
+// Where each tensor has an element.
+struct Places {
+    ulong at[max_tensors];
+};
+
+// The first element of each tensor in row `row` of the innermost dimension.
+inline Places places_of(constant Walk &walk, uint row) {
+    Places places = {};
+    for (uint axis = 1; axis < walk.rank; axis++) {
+        const uint size = uint(walk.shape[axis]);
+        const uint index = row % size;
+        row /= size;
+        for (uint n = 0; n < max_tensors; n++) {
+            places.at[n] += ulong(index) * walk.strides[axis][n];
+        }
+    }
+    return places;
+}
+
+inline Places stepped(Places places, constant Walk &walk, ulong steps) {
+    for (uint n = 0; n < max_tensors; n++) {
+        places.at[n] += is_dense ? steps : steps * walk.strides[0][n];
+    }
+    return places;
+}
+
+// The part of a thread: x counts along the innermost dimension, y through the others. `work.value(places)` computes
+// an element, `work.store(place, value)` stores it. Several elements are loaded before one is stored: the result may
+// lie where an operand does, and nobody can tell a compiler that it lies exactly there.
+template <typename Work>
+inline void walk_elements(constant Walk &walk, uint2 position, thread const Work &work) {
+    constexpr uint block = 8;
+    const Places row = places_of(walk, position.y);
+    ulong i = ulong(position.x) * walk.per_thread;
+    const ulong end = min(i + walk.per_thread, walk.shape[0]);
+    if (is_dense) {
+        for (; i + block <= end; i += block) {
+            typename Work::result values[block];
+            for (uint k = 0; k < block; k++) {
+                values[k] = work.value(stepped(row, walk, i + k));
+            }
+            for (uint k = 0; k < block; k++) {
+                work.store(row.at[0] + i + k, values[k]);
+            }
+        }
+    }
+    for (; i < end; i++) {
+        const Places places = stepped(row, walk, i);
+        work.store(places.at[0], work.value(places));
+    }
+}
+
+#endif

@@ -1,0 +1,85 @@
+// y = f(x), element by element, for tensors of any strides. The function is a constant of the pipeline.
+#include "functions.h"
+#include "tensor.h"
+
+constant uint operation [[function_constant(1)]];
+
+// In the order of `Unary` in src/ops/tensor/unary.rs.
+enum Unary : uint {
+    Neg, Abs, Sign, Square, Sqrt, Rsqrt, Recip, Exp, Expm1, Log, Log1p, Sin, Cos, Tanh, Erf, Sigmoid, Relu, LeakyRelu,
+    Elu, Gelu, GeluTanh, Silu, Softplus, Mish, HardSwish, Floor, Ceil, Round
+};
+
+inline float apply(float x, float parameter) {
+    switch (operation) {
+    case Neg: return -x;
+    case Abs: return fabs(x);
+    case Sign: return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x;
+    case Square: return x * x;
+    case Sqrt: return precise::sqrt(x);
+    case Rsqrt: return 1.0f / precise::sqrt(x);
+    case Recip: return 1.0f / x;
+    case Exp: return precise::exp(x);
+    case Expm1: return expm1_of(x);
+    case Log: return precise::log(x);
+    case Log1p: return log1p_of(x);
+    case Sin: return precise::sin(x);
+    case Cos: return precise::cos(x);
+    case Tanh: return precise::tanh(x);
+    case Erf: return erf_of(x);
+    case Sigmoid: return sigmoid_of(x);
+    case Relu: return x > 0.0f || isnan(x) ? x : 0.0f;
+    case LeakyRelu: return x >= 0.0f || isnan(x) ? x : parameter * x;
+    case Elu: return x > 0.0f || isnan(x) ? x : parameter * expm1_of(x);
+    case Gelu: return gelu_of(x);
+    case GeluTanh: return gelu_tanh_of(x);
+    case Silu: return x * (sigmoid_of(x));
+    case Softplus: return softplus_of(x);
+    case Mish: return x * (precise::tanh(softplus_of(x)));
+    case HardSwish: return x * (clamp(x + 3.0f, 0.0f, 6.0f) / 6.0f);
+    case Floor: return floor(x);
+    case Ceil: return ceil(x);
+    default: return rint(x);
+    }
+}
+
+// Integers wrap. Those without a sign have no `Neg`.
+template <typename T>
+inline T apply(T x, float) {
+    typedef typename Element<T>::wrapped U;
+    switch (operation) {
+    case Neg: return T(U(0) - U(x));
+    case Abs: return x < T(0) ? T(U(0) - U(x)) : x;
+    case Sign: return x > T(0) ? T(1) : x < T(0) ? T(U(0) - U(1)) : T(0);
+    case Square: return T(U(x) * U(x));
+    default: return x > T(0) ? x : T(0);
+    }
+}
+
+template <typename T>
+struct Work {
+    typedef typename Element<T>::computed result;
+    device T *y;
+    device const T *x;
+    float parameter;
+    result value(Places places) const { return apply(Element<T>::get(x[places.at[1]]), parameter); }
+    void store(ulong place, result value) const { y[place] = Element<T>::put(value); }
+};
+
+template <typename T>
+kernel void unary(constant Walk &walk [[buffer(0)]],
+                  device T *y [[buffer(1)]],
+                  device const T *x [[buffer(2)]],
+                  uint2 position [[thread_position_in_grid]]) {
+    const Work<T> work = {y, x, as_type<float>(uint(walk.scalar))};
+    walk_elements(walk, position, work);
+}
+
+template [[host_name("unary_f32")]] kernel decltype(unary<float>) unary<float>;
+template [[host_name("unary_f16")]] kernel decltype(unary<half>) unary<half>;
+template [[host_name("unary_bf16")]] kernel decltype(unary<bf16>) unary<bf16>;
+template [[host_name("unary_i8")]] kernel decltype(unary<char>) unary<char>;
+template [[host_name("unary_u8")]] kernel decltype(unary<uchar>) unary<uchar>;
+template [[host_name("unary_i32")]] kernel decltype(unary<int>) unary<int>;
+template [[host_name("unary_u32")]] kernel decltype(unary<uint>) unary<uint>;
+template [[host_name("unary_i64")]] kernel decltype(unary<long>) unary<long>;

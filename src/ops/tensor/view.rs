@@ -1,0 +1,214 @@
+//! [`Tensor`]: typed elements in a buffer, with shape and strides.
+
+use crate::error::{Error, Failure, Result};
+use crate::metal::buffer::Buffer;
+use crate::ops::View;
+use crate::ops::tensor::data_type::{DataType, Element};
+use crate::ops::tensor::layout::{Layout, MAX_RANK};
+
+/// Elements of one type in a buffer, in up to [`MAX_RANK`] dimensions. Making one checks only that the shape can be said;
+/// each operation checks that the elements are inside the buffer, and names the tensor that is not.
+#[derive(Debug, Clone, Copy)]
+pub struct Tensor<'a> {
+    view: View<'a>,
+    data_type: DataType,
+    layout: Layout,
+}
+
+impl<'a> Tensor<'a> {
+    /// Row-major elements without gaps. An empty shape is one element.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for more than [`MAX_RANK`] dimensions or more elements than can be counted.
+    pub fn new(
+        view: impl Into<View<'a>>,
+        data_type: DataType,
+        shape: &[usize],
+    ) -> Result<Tensor<'a>> {
+        let layout = Layout::contiguous(shape).ok_or_else(|| refused("Tensor::new", shape))?;
+        Ok(Tensor {
+            view: view.into(),
+            data_type,
+            layout,
+        })
+    }
+
+    /// [`Tensor::new`] for elements of a Rust type.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Tensor::new`].
+    pub fn of<T: Element>(view: impl Into<View<'a>>, shape: &[usize]) -> Result<Tensor<'a>> {
+        Tensor::new(view, T::DATA_TYPE, shape)
+    }
+
+    /// Elements that are `strides` elements apart, dimension by dimension. A stride of 0 repeats the same element.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Tensor::new`]; [`Error::InvalidArgument`] if there are not as many strides as dimensions.
+    pub fn strided(
+        view: impl Into<View<'a>>,
+        data_type: DataType,
+        shape: &[usize],
+        strides: &[usize],
+    ) -> Result<Tensor<'a>> {
+        const FUNCTION: &str = "Tensor::strided";
+        if shape.len() != strides.len() {
+            let message = format!(
+                "there are {} strides for {} dimensions",
+                strides.len(),
+                shape.len()
+            );
+            return Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
+        }
+        let layout = Layout::strided(shape, strides).ok_or_else(|| refused(FUNCTION, shape))?;
+        Ok(Tensor {
+            view: view.into(),
+            data_type,
+            layout,
+        })
+    }
+
+    /// The same elements with the dimensions in another order: the new dimension `i` is the old one `order[i]`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] if `order` does not name each dimension once.
+    pub fn permute(&self, order: &[usize]) -> Result<Tensor<'a>> {
+        let layout = self.layout.permuted(order).ok_or_else(|| {
+            let message = format!("{order:?} is not an order of {} dimensions", self.rank());
+            Error::InvalidArgument(Failure::new("Tensor::permute", message))
+        })?;
+        Ok(Tensor { layout, ..*self })
+    }
+
+    /// The `count` elements from `start` on along `axis`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] if they are not all inside the tensor.
+    pub fn narrow(&self, axis: usize, start: usize, count: usize) -> Result<Tensor<'a>> {
+        let narrowed = self
+            .layout
+            .narrowed(axis, start, count)
+            .and_then(|(layout, skipped)| {
+                let bytes = skipped.checked_mul(self.data_type.size())?;
+                let offset = self.view.offset().checked_add(bytes)?;
+                Some(Tensor {
+                    view: View::new(self.view.buffer(), offset),
+                    data_type: self.data_type,
+                    layout,
+                })
+            });
+        narrowed.ok_or_else(|| {
+            let message = format!(
+                "{count} elements from {start} on along axis {axis} are not inside the shape {:?}",
+                self.shape()
+            );
+            Error::OutOfRange(Failure::new("Tensor::narrow", message))
+        })
+    }
+
+    /// The same elements in a larger shape: dimensions are matched from the last, and one of size 1, or one that is missing,
+    /// repeats.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] if the shapes do not match.
+    pub fn broadcast_to(&self, shape: &[usize]) -> Result<Tensor<'a>> {
+        self.broadcast("Tensor::broadcast_to", "the tensor", shape)
+    }
+
+    /// The place of the first element.
+    pub fn view(&self) -> View<'a> {
+        self.view
+    }
+
+    /// The type of the elements.
+    pub fn data_type(&self) -> DataType {
+        self.data_type
+    }
+
+    /// The size of each dimension.
+    pub fn shape(&self) -> &[usize] {
+        self.layout.shape()
+    }
+
+    /// How many elements apart neighbours are, for each dimension.
+    pub fn strides(&self) -> &[usize] {
+        self.layout.strides()
+    }
+
+    /// The number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.layout.rank()
+    }
+
+    /// The number of elements.
+    pub fn count(&self) -> usize {
+        self.layout.count()
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    pub(crate) fn broadcast(
+        &self,
+        function: &'static str,
+        what: &str,
+        shape: &[usize],
+    ) -> Result<Tensor<'a>> {
+        let layout = self.layout.broadcast_to(shape).ok_or_else(|| {
+            let message = format!(
+                "{what} of shape {:?} does not broadcast to {shape:?}",
+                self.shape()
+            );
+            Error::InvalidArgument(Failure::new(function, message))
+        })?;
+        Ok(Tensor { layout, ..*self })
+    }
+
+    /// Bytes of memory from the first to the last element.
+    pub(crate) fn extent(&self, function: &'static str, what: &str) -> Result<usize> {
+        let extent = self.layout.extent();
+        extent
+            .and_then(|elements| elements.checked_mul(self.data_type.size()))
+            .ok_or_else(|| {
+                let message = format!(
+                    "{what} of shape {:?} and strides {:?} reaches beyond the address space",
+                    self.shape(),
+                    self.strides()
+                );
+                Error::OutOfRange(Failure::new(function, message))
+            })
+    }
+}
+
+/// All of a buffer as `f32`, in one dimension: what calls on plain buffers mean.
+impl<'a> From<&'a Buffer> for Tensor<'a> {
+    fn from(buffer: &'a Buffer) -> Tensor<'a> {
+        let count = buffer.len() / DataType::F32.size();
+        let layout = Layout::contiguous(&[count]).expect("the elements of a buffer can be counted");
+        Tensor {
+            view: View::from(buffer),
+            data_type: DataType::F32,
+            layout,
+        }
+    }
+}
+
+impl<'a> From<&Tensor<'a>> for Tensor<'a> {
+    fn from(tensor: &Tensor<'a>) -> Tensor<'a> {
+        *tensor
+    }
+}
+
+fn refused(function: &'static str, shape: &[usize]) -> Error {
+    let message = format!(
+        "the shape {shape:?} has more than {MAX_RANK} dimensions or more elements than can be counted"
+    );
+    Error::InvalidArgument(Failure::new(function, message))
+}

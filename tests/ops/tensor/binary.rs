@@ -1,0 +1,236 @@
+//! Every function and comparison of two tensors, for every type.
+
+use half::{bf16, f16};
+use metal_bridge::ops::{Binary, Comparison, DataType, Right, Tensor};
+
+use super::values::{Sample, half_unit, least, read, room, samples};
+use crate::support::{buffer, ops, rng, run};
+
+const OPERATIONS: [Binary; 8] = [
+    Binary::Add,
+    Binary::Sub,
+    Binary::Mul,
+    Binary::Div,
+    Binary::Min,
+    Binary::Max,
+    Binary::Pow,
+    Binary::Mod,
+];
+
+type Holds = fn(f64, f64) -> bool;
+
+const COMPARISONS: [(Comparison, Holds); 6] = [
+    (Comparison::Equal, |a, b| a == b),
+    (Comparison::NotEqual, |a, b| a != b),
+    (Comparison::Less, |a, b| a < b),
+    (Comparison::LessEqual, |a, b| a <= b),
+    (Comparison::Greater, |a, b| a > b),
+    (Comparison::GreaterEqual, |a, b| a >= b),
+];
+
+/// All pairs of some elements.
+fn pairs<T: Sample>(seed: u64) -> (Vec<T>, Vec<T>) {
+    let some: Vec<T> = samples(&mut rng(seed), 45);
+    let all = || some.iter().flat_map(|a| some.iter().map(|b| (*a, *b)));
+    (
+        all().map(|pair| pair.0).collect(),
+        all().map(|pair| pair.1).collect(),
+    )
+}
+
+/// The results with a tensor on the right, and with each of some numbers there.
+fn results<T: Sample>(operation: Binary, a: &[T], b: &[T]) -> Vec<(T, T, T)> {
+    let (a_buffer, b_buffer) = (buffer(a), buffer(b));
+    let y_buffer = room::<T>(a.len());
+    let tensor = |buffer| Tensor::of::<T>(buffer, &[a.len()]).unwrap();
+    let (x, y) = (tensor(&a_buffer), tensor(&y_buffer));
+    run(|encoder| ops().binary(encoder, operation, x, tensor(&b_buffer), y));
+    let whole = read::<T>(&y_buffer);
+    let mut all: Vec<_> = a
+        .iter()
+        .zip(b)
+        .zip(whole)
+        .map(|((a, b), y)| (*a, *b, y))
+        .collect();
+    for &scalar in &b[..12] {
+        run(|encoder| ops().binary(encoder, operation, x, Right::scalar(scalar), y));
+        let whole = read::<T>(&y_buffer);
+        all.extend(a.iter().zip(whole).map(|(a, y)| (*a, scalar, y)));
+    }
+    all
+}
+
+fn exact_of_floats(operation: Binary, a: f64, b: f64) -> f64 {
+    let nan = a.is_nan() || b.is_nan();
+    match operation {
+        Binary::Add => a + b,
+        Binary::Sub => a - b,
+        Binary::Mul => a * b,
+        Binary::Div => a / b,
+        Binary::Min | Binary::Max if nan => f64::NAN,
+        Binary::Min => a.min(b),
+        Binary::Max => a.max(b),
+        Binary::Pow => a.powf(b),
+        _ => {
+            let rest = a % b;
+            if rest != 0.0 && (rest < 0.0) != (b < 0.0) {
+                rest + b
+            } else {
+                rest
+            }
+        }
+    }
+}
+
+fn floats<T: Sample>(seed: u64) {
+    let (a, b) = pairs::<T>(seed);
+    for operation in OPERATIONS {
+        let units = match operation {
+            Binary::Min | Binary::Max => 0.0,
+            Binary::Pow => 16.0,
+            _ => 0.5,
+        };
+        for (a, b, y) in results(operation, &a, &b) {
+            let exact = exact_of_floats(operation, a.exact(), b.exact());
+            let relative = 2.0 * units * half_unit(DataType::F32) + half_unit(T::DATA_TYPE);
+            let bound =
+                exact.abs() * relative + least(T::DATA_TYPE) + units * f64::from(f32::MIN_POSITIVE);
+            let nearest = T::nearest(exact).exact();
+            let largest = T::nearest(f64::MAX).exact();
+            let y = y.exact();
+            let is_right = y == nearest
+                || (y.is_nan() && exact.is_nan())
+                || (y - exact).abs() <= bound
+                || (y.abs() == largest.abs() && nearest.abs() * (1.0 + relative) >= largest.abs());
+            assert!(
+                is_right,
+                "{operation:?} of {a:?} and {b:?}, {}: {y} is not {exact}",
+                T::DATA_TYPE.name()
+            );
+        }
+    }
+}
+
+#[test]
+fn arithmetic_of_floats_agrees_with_float64() {
+    floats::<f32>(60);
+    floats::<f16>(61);
+    floats::<bf16>(62);
+}
+
+macro_rules! integers {
+    ($($rust:ty),*) => {
+        $({
+            let (a, b) = pairs::<$rust>(63);
+            for operation in OPERATIONS {
+                for (a, b, y) in results(operation, &a, &b) {
+                    let exact = match operation {
+                        Binary::Add => a.wrapping_add(b),
+                        Binary::Sub => a.wrapping_sub(b),
+                        Binary::Mul => a.wrapping_mul(b),
+                        Binary::Div if b == 0 => 0,
+                        Binary::Div => a.wrapping_div(b),
+                        Binary::Min => a.min(b),
+                        Binary::Max => a.max(b),
+                        Binary::Pow => power(a.into(), b.into()) as $rust,
+                        _ if b == 0 => 0,
+                        _ => {
+                            let (a, b) = (i128::from(a), i128::from(b));
+                            let rest = a % b;
+                            (if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }) as $rust
+                        }
+                    };
+                    assert_eq!(y, exact, "{operation:?} of {a} and {b}");
+                }
+            }
+        })*
+    };
+}
+
+/// Wrapped to 128 bits, whose lower bits are those of any type that wraps.
+fn power(a: i128, b: i128) -> i128 {
+    if b < 0 {
+        return match a {
+            1 => 1,
+            -1 if b % 2 == 0 => 1,
+            -1 => -1,
+            _ => 0,
+        };
+    }
+    let (mut result, mut base, mut rest) = (1i128, a, b);
+    while rest > 0 {
+        if rest & 1 == 1 {
+            result = result.wrapping_mul(base);
+        }
+        base = base.wrapping_mul(base);
+        rest >>= 1;
+    }
+    result
+}
+
+#[test]
+fn arithmetic_of_integers_is_exact() {
+    integers!(i8, u8, i32, u32, i64);
+}
+
+fn comparisons<T: Sample>(holds: impl Fn(Comparison, T, T) -> bool) {
+    let (a, b) = pairs::<T>(64);
+    let (a_buffer, b_buffer) = (buffer(&a), buffer(&b));
+    let y_buffer = room::<u8>(a.len());
+    let tensor = |buffer| Tensor::of::<T>(buffer, &[a.len()]).unwrap();
+    let y = Tensor::of::<u8>(&y_buffer, &[a.len()]).unwrap();
+    for (comparison, _) in COMPARISONS {
+        let exact: Vec<u8> = a
+            .iter()
+            .zip(&b)
+            .map(|(a, b)| holds(comparison, *a, *b).into())
+            .collect();
+        run(|encoder| ops().compare(encoder, comparison, tensor(&a_buffer), tensor(&b_buffer), y));
+        assert_eq!(
+            read::<u8>(&y_buffer),
+            exact,
+            "{comparison:?} of {}",
+            T::DATA_TYPE.name()
+        );
+        let scalar = b[2];
+        let exact: Vec<u8> = a
+            .iter()
+            .map(|a| holds(comparison, *a, scalar).into())
+            .collect();
+        run(|encoder| {
+            ops().compare(
+                encoder,
+                comparison,
+                tensor(&a_buffer),
+                Right::scalar(scalar),
+                y,
+            )
+        });
+        assert_eq!(
+            read::<u8>(&y_buffer),
+            exact,
+            "{comparison:?} of {} and {scalar:?}",
+            T::DATA_TYPE.name()
+        );
+    }
+}
+
+#[test]
+fn comparisons_hold_as_in_rust() {
+    fn of_floats(comparison: Comparison, a: f64, b: f64) -> bool {
+        let (_, holds) = COMPARISONS
+            .into_iter()
+            .find(|known| known.0 == comparison)
+            .unwrap();
+        holds(a, b)
+    }
+    comparisons::<f32>(|c, a, b| of_floats(c, a.into(), b.into()));
+    comparisons::<f16>(|c, a, b| of_floats(c, a.into(), b.into()));
+    comparisons::<bf16>(|c, a, b| of_floats(c, a.into(), b.into()));
+    comparisons::<i8>(|c, a, b| of_floats(c, a.into(), b.into()));
+    comparisons::<u8>(|c, a, b| of_floats(c, a.into(), b.into()));
+    comparisons::<i32>(|c, a, b| of_floats(c, a.into(), b.into()));
+    comparisons::<u32>(|c, a, b| of_floats(c, a.into(), b.into()));
+    // The difference of two is exact.
+    comparisons::<i64>(|c, a, b| of_floats(c, (i128::from(a) - i128::from(b)) as f64, 0.0));
+}
