@@ -114,24 +114,40 @@ inline Places stepped(Places places, constant Walk &walk, ulong steps) {
     return places;
 }
 
-// The part of a thread: x counts along the innermost dimension, y through the others. `work.value(places)` computes
-// an element, `work.store(place, value)` stores it. Several elements are loaded before one is stored: the result may
-// lie where an operand does, and nobody can tell a compiler that it lies exactly there.
+// Whole blocks of a row from element `i` on; returns where the next would not be whole. All elements of a block are loaded
+// before one is stored: the result may lie where an operand does, and nobody can tell a compiler that it lies exactly there.
+template <uint block, typename Work>
+inline ulong walk_blocks(constant Walk &walk, Places row, ulong i, ulong end, thread const Work &work) {
+    for (; i + block <= end; i += block) {
+        typename Work::result values[block];
+        for (uint k = 0; k < block; k++) {
+            values[k] = work.value(stepped(row, walk, i + k));
+        }
+        for (uint k = 0; k < block; k++) {
+            work.store(row.at[0] + i + k, values[k]);
+        }
+    }
+    return i;
+}
+
+// Elements of a block. A GPU keeps a block in registers; where lanes run in turn, the host asks for long ones, which become
+// vector loops.
+#ifndef BLOCK
+#define BLOCK 8
+#endif
+constant constexpr uint short_block = 8;
+
+// The part of a thread: x counts along the innermost dimension, y through the others. `work.value(places)` computes an
+// element, `work.store(place, value)` stores it.
 template <typename Work>
 inline void walk_elements(constant Walk &walk, uint2 position, thread const Work &work) {
-    constexpr uint block = 8;
     const Places row = places_of(walk, position.y);
     ulong i = ulong(position.x) * walk.per_thread;
     const ulong end = min(i + walk.per_thread, walk.shape[0]);
     if (is_dense) {
-        for (; i + block <= end; i += block) {
-            typename Work::result values[block];
-            for (uint k = 0; k < block; k++) {
-                values[k] = work.value(stepped(row, walk, i + k));
-            }
-            for (uint k = 0; k < block; k++) {
-                work.store(row.at[0] + i + k, values[k]);
-            }
+        i = walk_blocks<BLOCK>(walk, row, i, end, work);
+        if (BLOCK > short_block) {
+            i = walk_blocks<short_block>(walk, row, i, end, work);
         }
     }
     for (; i < end; i++) {

@@ -28,9 +28,9 @@ inline float apply(float x, float parameter) {
     case Tanh: return precise::tanh(x);
     case Erf: return erf_of(x);
     case Sigmoid: return sigmoid_of(x);
-    case Relu: return x > 0.0f || isnan(x) ? x : 0.0f;
-    case LeakyRelu: return x >= 0.0f || isnan(x) ? x : parameter * x;
-    case Elu: return x > 0.0f || isnan(x) ? x : parameter * expm1_of(x);
+    case Relu: return x < 0.0f ? 0.0f : x;
+    case LeakyRelu: return x < 0.0f ? parameter * x : x;
+    case Elu: return x < 0.0f ? parameter * expm1_of(x) : x;
     case Gelu: return gelu_of(x);
     case GeluTanh: return gelu_tanh_of(x);
     case Silu: return x * (sigmoid_of(x));

@@ -34,6 +34,14 @@ impl LaneExecution {
             LaneExecution::Lockstep
         }
     }
+
+    /// Elements of a block of `shaders/tensor.h`: what registers hold, or what makes a vector loop.
+    pub(super) fn block(self) -> usize {
+        match self {
+            LaneExecution::Lockstep => 8,
+            LaneExecution::InTurn => 256,
+        }
+    }
 }
 
 impl Ops {
@@ -54,7 +62,7 @@ impl Ops {
     /// Those of [`Ops::new`].
     pub fn with_lane_execution(device: &Device, lanes: LaneExecution) -> Result<Ops> {
         Ok(Ops {
-            pipelines: Arc::new(Pipelines::new(device)),
+            pipelines: Arc::new(Pipelines::new(device, lanes)),
             lanes,
             has_matrices: device.supports_family(GpuFamily::Apple7),
         })

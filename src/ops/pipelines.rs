@@ -9,8 +9,9 @@ use once_cell::sync::OnceCell;
 use crate::error::{Error, Failure, Result};
 use crate::metal::device::Device;
 use crate::metal::function_constants::FunctionConstantValues;
-use crate::metal::library::{CompileOptions, Library};
+use crate::metal::library::Library;
 use crate::metal::pipeline::ComputePipeline;
+use crate::ops::LaneExecution;
 use crate::ops::shader::Shader;
 
 /// Threads of a simdgroup. The kernels are written for this width, which all Apple GPUs have; others are refused.
@@ -55,14 +56,16 @@ impl KernelName {
 /// The pipelines of one device's kernels.
 pub(crate) struct Pipelines {
     device: Device,
+    lanes: LaneExecution,
     libraries: Made<Shader, Library>,
     by_kernel: Made<KernelName, ComputePipeline>,
 }
 
 impl Pipelines {
-    pub(crate) fn new(device: &Device) -> Pipelines {
+    pub(crate) fn new(device: &Device, lanes: LaneExecution) -> Pipelines {
         Pipelines {
             device: device.clone(),
+            lanes,
             libraries: Made::default(),
             by_kernel: Made::default(),
         }
@@ -81,7 +84,7 @@ impl Pipelines {
     fn make_pipeline(&self, name: KernelName) -> Result<ComputePipeline> {
         let library = self.libraries.get_or_make(name.shader, || {
             let source = name.shader.source();
-            let options = CompileOptions::new().math_mode(name.shader.math_mode());
+            let options = name.shader.compile_options(self.lanes);
             self.device.new_library_with_source(&source, &options)
         })?;
         let mut constants = FunctionConstantValues::new();

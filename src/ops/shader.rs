@@ -1,7 +1,8 @@
 //! The sources under `shaders/`, embedded, with their own headers put in place: Metal's run-time compiler has no include
 //! path. `#line` directives keep the names and lines of the files in diagnostics.
 
-use crate::metal::library::MathMode;
+use crate::metal::library::{CompileOptions, MathMode};
+use crate::ops::LaneExecution;
 
 /// The sources of all kernels as Metal gets them: the names of the files and their text, headers included. For those who
 /// compile them ahead of time, look for a kernel's name, or check the language rules.
@@ -89,10 +90,13 @@ impl Shader {
     }
 
     /// Operations on tensors keep infinities, NaN and the order of roundings; the engine's kernels may trade them for speed.
-    pub(crate) fn math_mode(self) -> MathMode {
+    pub(crate) fn compile_options(self, lanes: LaneExecution) -> CompileOptions {
+        let options = CompileOptions::new();
         match self {
-            Shader::Binary | Shader::Convert | Shader::Unary => MathMode::Safe,
-            _ => MathMode::Default,
+            Shader::Binary | Shader::Convert | Shader::Select | Shader::Unary => options
+                .math_mode(MathMode::Safe)
+                .define("BLOCK", lanes.block().to_string()),
+            _ => options,
         }
     }
 

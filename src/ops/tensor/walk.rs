@@ -130,14 +130,14 @@ impl Elementwise<'_> {
         is_dense: bool,
     ) -> Result<(Arguments, Option<Grid>)> {
         // Neighbouring threads of a GPU should read neighbouring elements; one that runs alone should have a long row.
-        let (most_per_thread, threads) = match (lanes, is_dense) {
-            (LaneExecution::InTurn, _) => (512, 32),
-            (LaneExecution::Lockstep, true) => (8, 256),
+        let (per_thread, threads) = match (lanes, is_dense) {
+            (LaneExecution::InTurn, _) => (2 * lanes.block(), 32),
+            (LaneExecution::Lockstep, true) => (lanes.block(), 256),
             (LaneExecution::Lockstep, false) => (1, 256),
         };
         let mut arguments = Arguments {
             scalar: self.scalar,
-            per_thread: most_per_thread,
+            per_thread: per_thread as u32,
             rank: walk.shape.len() as u32,
             shape: [1; MAX_RANK],
             strides: [[0; MAX_TENSORS]; MAX_RANK],
@@ -149,7 +149,7 @@ impl Elementwise<'_> {
         if self.y.count() == 0 {
             return Ok((arguments, None));
         }
-        let columns = walk.shape[0].div_ceil(most_per_thread as usize);
+        let columns = walk.shape[0].div_ceil(per_thread);
         let rows = walk.shape[1..].iter().product::<usize>();
         if u32::try_from(columns).is_err() || u32::try_from(rows).is_err() {
             let message = format!(

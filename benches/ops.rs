@@ -1,0 +1,150 @@
+//! Operations on tensors beside what the machine can do, and what encoding one costs. `cargo bench --bench ops`.
+
+use std::time::{Duration, Instant};
+
+use half::{bf16, f16};
+use metal_bridge::ops::{Binary, DataType, Ops, Right, Tensor, Unary};
+use metal_bridge::{
+    Buffer, CommandQueue, ComputeEncoder, Device, DispatchType, Result, StorageMode,
+};
+use metal_bridge_benches::beside::Row;
+use metal_bridge_benches::contenders::copy;
+use metal_bridge_benches::rounds::{Contender, best_of, repeated};
+
+/// More than the caches of most machines hold.
+const COUNT: usize = 1 << 24;
+/// The time for one row of the table.
+const BUDGET: Duration = Duration::from_secs(2);
+/// Calls that one command buffer encodes if the host's part is timed.
+const CALLS: u32 = 1000;
+
+struct Metal {
+    device: Device,
+    queue: CommandQueue,
+    ops: Ops,
+}
+
+impl Metal {
+    fn new() -> Result<Metal> {
+        let device = Device::system_default()?;
+        Ok(Metal {
+            queue: device.new_command_queue()?,
+            ops: Ops::new(&device)?,
+            device,
+        })
+    }
+
+    fn tensor_memory(&self, data_type: DataType) -> Result<Buffer> {
+        let ones = vec![1u8; COUNT * data_type.size()];
+        self.device.new_buffer_with_data(&ones, StorageMode::Shared)
+    }
+
+    fn run(&self, encode: impl FnOnce(&mut ComputeEncoder<'_>) -> Result<()>) -> Result<Duration> {
+        let mut commands = self.queue.command_buffer()?;
+        let mut encoder = commands.compute_command_encoder(DispatchType::Serial)?;
+        encode(&mut encoder)?;
+        encoder.end_encoding()?;
+        let start = Instant::now();
+        commands.commit()?.wait()?;
+        Ok(start.elapsed())
+    }
+}
+
+/// An operation that reads some tensors and writes one, beside a copy of as many bytes.
+fn row(
+    name: &str,
+    moved: usize,
+    metal: &Metal,
+    encode: impl Fn(&Ops, &mut ComputeEncoder<'_>) -> Result<()>,
+) -> Row {
+    let source = vec![1.0f32; moved / 8];
+    let mut target = vec![0.0f32; moved / 8];
+    let ours: Contender<'_> = Box::new(|| {
+        metal
+            .run(|encoder| encode(&metal.ops, encoder))
+            .expect("the operation")
+    });
+    let copied = repeated(1, || copy(&mut target, &source));
+    let times = best_of(BUDGET, &mut [ours, copied]);
+    Row::rates(name.to_owned(), "GB/s", moved as f64, &times, "memcpy")
+}
+
+fn rows(metal: &Metal, data_type: DataType, two: Right<'static>) -> Result<()> {
+    let [a, b, y] = [(); 3].map(|()| metal.tensor_memory(data_type));
+    let (a, b, y) = (a?, b?, y?);
+    let whole = |buffer| Tensor::new(buffer, data_type, &[COUNT]);
+    let square = |buffer| Tensor::new(buffer, data_type, &[1 << 12, 1 << 12]);
+    let size = COUNT * data_type.size();
+    let name = |what: &str| format!("{} {what}", data_type.name());
+    let print =
+        |name: String, moved, encode: &dyn Fn(&Ops, &mut ComputeEncoder<'_>) -> Result<()>| {
+            row(&name, moved, metal, encode).print();
+        };
+    print(name("add"), 3 * size, &|ops, encoder| {
+        ops.binary(encoder, Binary::Add, whole(&a)?, whole(&b)?, whole(&y)?)
+    });
+    print(
+        name("multiply by a number, in place"),
+        2 * size,
+        &|ops, encoder| ops.binary(encoder, Binary::Mul, whole(&a)?, two, whole(&a)?),
+    );
+    print(name("add a row to each row"), 2 * size, &|ops, encoder| {
+        let row = Tensor::new(&b, data_type, &[1 << 12])?;
+        ops.binary(encoder, Binary::Add, square(&a)?, row, square(&y)?)
+    });
+    print(name("transpose"), 2 * size, &|ops, encoder| {
+        ops.convert(encoder, square(&a)?.permute(&[1, 0])?, square(&y)?)
+    });
+    if data_type.is_float() {
+        for operation in [
+            Unary::Relu,
+            Unary::Exp,
+            Unary::Tanh,
+            Unary::Silu,
+            Unary::Gelu,
+        ] {
+            print(
+                name(&format!("{operation:?}")),
+                2 * size,
+                &|ops, encoder| ops.unary(encoder, operation, whole(&a)?, whole(&y)?),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// What the host takes for each call that it encodes.
+fn encoding(metal: &Metal) -> Result<()> {
+    let buffer = metal.device.new_buffer(4096, StorageMode::Shared)?;
+    let x = Tensor::of::<f32>(&buffer, &[1024])?;
+    let mut best = Duration::MAX;
+    for _ in 0..20 {
+        let mut commands = metal.queue.command_buffer()?;
+        let mut encoder = commands.compute_command_encoder(DispatchType::Serial)?;
+        let start = Instant::now();
+        for _ in 0..CALLS {
+            metal.ops.unary(&mut encoder, Unary::Neg, x, x)?;
+        }
+        best = best.min(start.elapsed() / CALLS);
+        encoder.end_encoding()?;
+        commands.commit()?.wait()?;
+    }
+    let row = Row {
+        name: "an operation encoded".to_owned(),
+        unit: "us",
+        ours: best.as_secs_f64() * 1e6,
+        yardstick: None,
+    };
+    row.print();
+    Ok(())
+}
+
+fn main() -> Result<()> {
+    let metal = Metal::new()?;
+    println!("\n| what | unit | metal-bridge | beside it | ratio |\n|---|---|---:|---:|---:|");
+    rows(&metal, DataType::F32, Right::scalar(2.0f32))?;
+    rows(&metal, DataType::F16, Right::scalar(f16::from_f32(2.0)))?;
+    rows(&metal, DataType::BF16, Right::scalar(bf16::from_f32(2.0)))?;
+    rows(&metal, DataType::I32, Right::scalar(2i32))?;
+    encoding(&metal)
+}
