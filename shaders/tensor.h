@@ -13,23 +13,20 @@ struct bf16 {
 
 // Elements of type T are computed with as `computed`: `get` is exact, `put` rounds to the nearest or wraps. Integers
 // are added and multiplied as `wrapped`, in which an overflow is defined.
-template <typename T>
-struct Element {
+template <typename T> struct Element {
     typedef T computed;
     typedef T wrapped;
     static T get(T value) { return value; }
     static T put(T value) { return value; }
 };
 
-template <>
-struct Element<half> {
+template <> struct Element<half> {
     typedef float computed;
     static float get(half value) { return float(value); }
     static half put(float value) { return half(value); }
 };
 
-template <>
-struct Element<bf16> {
+template <> struct Element<bf16> {
     typedef float computed;
     static float get(bf16 value) { return as_type<float>(uint(value.bits) << 16); }
     static bf16 put(float value) {
@@ -41,31 +38,27 @@ struct Element<bf16> {
     }
 };
 
-template <>
-struct Element<int> {
+template <> struct Element<int> {
     typedef int computed;
     typedef uint wrapped;
     static int get(int value) { return value; }
     static int put(int value) { return value; }
 };
 
-template <>
-struct Element<long> {
+template <> struct Element<long> {
     typedef long computed;
     typedef ulong wrapped;
     static long get(long value) { return value; }
     static long put(long value) { return value; }
 };
 
-template <>
-struct Element<char> {
+template <> struct Element<char> {
     typedef int computed;
     static int get(char value) { return int(value); }
     static char put(int value) { return char(value); }
 };
 
-template <>
-struct Element<uchar> {
+template <> struct Element<uchar> {
     typedef uint computed;
     static uint get(uchar value) { return uint(value); }
     static uchar put(uint value) { return uchar(value); }
@@ -114,8 +107,9 @@ inline Places stepped(Places places, constant Walk &walk, ulong steps) {
     return places;
 }
 
-// Whole blocks of a row from element `i` on; returns where the next would not be whole. All elements of a block are loaded
-// before one is stored: the result may lie where an operand does, and nobody can tell a compiler that it lies exactly there.
+// Whole blocks of a row from element `i` on; returns where the next would not be whole. All elements of a block are
+// loaded before one is stored: the result may lie where an operand does, and nobody can tell a compiler that it lies
+// exactly there.
 template <uint block, typename Work>
 inline ulong walk_blocks(constant Walk &walk, Places row, ulong i, ulong end, thread const Work &work) {
     for (; i + block <= end; i += block) {
@@ -130,8 +124,8 @@ inline ulong walk_blocks(constant Walk &walk, Places row, ulong i, ulong end, th
     return i;
 }
 
-// Elements of a block. A GPU keeps a block in registers; where lanes run in turn, the host asks for long ones, which become
-// vector loops.
+// Elements of a block. A GPU keeps a block in registers; where lanes run in turn, the host asks for long ones, which
+// become vector loops.
 #ifndef BLOCK
 #define BLOCK 8
 #endif
@@ -139,8 +133,7 @@ constant constexpr uint short_block = 8;
 
 // The part of a thread: x counts along the innermost dimension, y through the others. `work.value(places)` computes an
 // element, `work.store(place, value)` stores it.
-template <typename Work>
-inline void walk_elements(constant Walk &walk, uint2 position, thread const Work &work) {
+template <typename Work> inline void walk_elements(constant Walk &walk, uint2 position, thread const Work &work) {
     const Places row = places_of(walk, position.y);
     ulong i = ulong(position.x) * walk.per_thread;
     const ulong end = min(i + walk.per_thread, walk.shape[0]);
