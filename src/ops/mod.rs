@@ -23,6 +23,7 @@ mod attention;
 mod elementwise;
 mod embed;
 mod kv_cache;
+mod lane_execution;
 mod launch;
 mod matmul;
 mod norm;
@@ -39,7 +40,8 @@ pub(crate) use launch::bytes4;
 
 pub use attention::AttentionShape;
 pub use kv_cache::{KvCache, KvElement, KvShape};
-pub use ops::{LaneExecution, Ops};
+pub use lane_execution::LaneExecution;
+pub use ops::Ops;
 pub use rope::{RopePairing, RopeShape, rope_frequencies};
 pub use shader::shader_sources;
 pub use tensor::{Binary, Comparison, DataType, Element, MAX_RANK, Right, Tensor, Unary};

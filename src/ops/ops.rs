@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::metal::device::{Device, GpuFamily};
+use crate::ops::lane_execution::LaneExecution;
 use crate::ops::pipelines::Pipelines;
 
 /// The operations on one device. Clones share the compiled kernels; each kernel is compiled when it is first used.
@@ -14,34 +15,6 @@ pub struct Ops {
     pub(super) lanes: LaneExecution,
     /// Whether the device has simdgroup matrices. GPUs of Intel Macs do not, and use the kernels for few rows.
     pub(super) has_matrices: bool,
-}
-
-/// How a device runs the 32 lanes of a simdgroup: it decides how the matrix-vector kernels deal out their work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum LaneExecution {
-    /// In lockstep, as GPUs do: neighbouring lanes should read neighbouring bytes, so that their loads become one.
-    Lockstep,
-    /// One after another, as the software Metal does: each lane should read a long row of its own from end to end, and
-    /// ask nothing of the others.
-    InTurn,
-}
-
-impl LaneExecution {
-    fn of(device: &Device) -> LaneExecution {
-        if device.limits().runs_lanes_in_turn {
-            LaneExecution::InTurn
-        } else {
-            LaneExecution::Lockstep
-        }
-    }
-
-    /// Elements of a block of `shaders/tensor.h`: what registers hold, or what makes a vector loop.
-    pub(super) fn block(self) -> usize {
-        match self {
-            LaneExecution::Lockstep => 8,
-            LaneExecution::InTurn => 256,
-        }
-    }
 }
 
 impl Ops {

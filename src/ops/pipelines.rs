@@ -11,7 +11,7 @@ use crate::metal::device::Device;
 use crate::metal::function_constants::FunctionConstantValues;
 use crate::metal::library::Library;
 use crate::metal::pipeline::ComputePipeline;
-use crate::ops::LaneExecution;
+use crate::ops::lane_execution::LaneExecution;
 use crate::ops::shader::Shader;
 
 /// Threads of a simdgroup. The kernels are written for this width, which all Apple GPUs have; others are refused.

@@ -2,7 +2,7 @@
 //! path. `#line` directives keep the names and lines of the files in diagnostics.
 
 use crate::metal::library::{CompileOptions, MathMode};
-use crate::ops::LaneExecution;
+use crate::ops::lane_execution::LaneExecution;
 
 /// The sources of all kernels as Metal gets them: the names of the files and their text, headers included. For those who
 /// compile them ahead of time, look for a kernel's name, or check the language rules.

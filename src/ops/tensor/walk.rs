@@ -5,13 +5,14 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
+use crate::ops::Ops;
+use crate::ops::lane_execution::LaneExecution;
 use crate::ops::launch::{Grid, Launch, Operand};
 use crate::ops::pipelines::{Constant, KernelName};
 use crate::ops::shader::Shader;
 use crate::ops::tensor::data_type::DataType;
 use crate::ops::tensor::layout::{MAX_RANK, Walk};
 use crate::ops::tensor::view::Tensor;
-use crate::ops::{LaneExecution, Ops};
 
 /// The most tensors of an operation, as in `shaders/tensor.h`.
 const MAX_TENSORS: usize = 4;

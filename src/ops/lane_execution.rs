@@ -1,0 +1,31 @@
+//! [`LaneExecution`]: what a device's lanes are good at.
+
+use crate::metal::device::Device;
+
+/// How a device runs the 32 lanes of a simdgroup: it decides how the matrix-vector kernels deal out their work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LaneExecution {
+    /// In lockstep, as GPUs do: neighbouring lanes should read neighbouring bytes, so that their loads become one.
+    Lockstep,
+    /// One after another, as the software Metal does: each lane should read a long row of its own from end to end, and
+    /// ask nothing of the others.
+    InTurn,
+}
+
+impl LaneExecution {
+    pub(super) fn of(device: &Device) -> LaneExecution {
+        if device.limits().runs_lanes_in_turn {
+            LaneExecution::InTurn
+        } else {
+            LaneExecution::Lockstep
+        }
+    }
+
+    /// Elements of a block of `shaders/tensor.h`: what registers hold, or what makes a vector loop.
+    pub(super) fn block(self) -> usize {
+        match self {
+            LaneExecution::Lockstep => 8,
+            LaneExecution::InTurn => 256,
+        }
+    }
+}
