@@ -333,6 +333,18 @@ void test_mixed_halves() {
     CHECK(run(apart.specialize("k", {}), {&h, &b, &o}, 1).empty());
 }
 
+// A component of a vector of bool is 0 or 1, which sums would not leave so.
+void test_arithmetic_of_bools() {
+    for (const char *wrong : {"t + t", "t - true", "1 * t", "-t", "t << 1", "t / t", "t %= t", "++t"}) {
+        const compiled sum(head + "kernel void k(device bool4 *x) {\n  bool4 t = x[0];\n  x[0] = " + wrong + ";\n}\n");
+        if (!CHECK(sum.library == nullptr)) std::fprintf(stderr, "accepted: %s\n", wrong);
+        CHECK(sum.says("Metal has no arithmetic on vectors of bool"));
+    }
+    const compiled logic(
+        head + "kernel void k(device bool4 *x) { x[0] = ~x[1] & x[2] | !x[3] ^ x[4]; x[0] |= x[1] != x[2]; }\n");
+    CHECK(logic.library != nullptr);
+}
+
 // What is written to a value that is computed would be lost: a swizzle is one. It can be read.
 void test_writes_to_values() {
     const std::string begin =
@@ -375,6 +387,7 @@ int main() {
     test_unsupported();
     test_atomics();
     test_mixed_halves();
+    test_arithmetic_of_bools();
     test_writes_to_values();
     test_padding_between_bases();
     return check::report("msl/errors_test");

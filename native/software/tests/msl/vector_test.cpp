@@ -106,7 +106,7 @@ kernel void operate(device const int4 *a, device int4 *out, device const float4 
     out[2] = (x & y) | (x ^ ~y);
     out[3] = (x << 2) >> 1;
     out[4] = int4(x < y) + 2 * int4(x == y) + 4 * int4(!(x > y));
-    out[5] = int4(bool4(x) && (y > 3)) + 2 * int4((x > 100) || (y > 3));
+    out[5] = int4(bool4(x) && (y > 3)) + 2 * int4((x > 100) || (y > 3)) + 4 * int4(~(x == y)) + 8 * int4(~~(x < y));
     out[6] = select(x, y, x < y);
     x += 5, x <<= 1, x ^= y;
     out[7] = -x;
@@ -264,7 +264,7 @@ void test_operators(metal_program &program) {
         wanted[8 + k] = (x & y) | (x ^ ~y);
         wanted[12 + k] = int(unsigned(x) << 2) >> 1;
         wanted[16 + k] = (x < y) + 2 * (x == y) + 4 * !(x > y);
-        wanted[20 + k] = (x && y > 3) + 2 * (x > 100 || y > 3);
+        wanted[20 + k] = (x && y > 3) + 2 * (x > 100 || y > 3) + 4 * (x != y) + 8 * (x < y);
         wanted[24 + k] = x < y ? y : x;
         const int z = int(unsigned(x + 5) << 1) ^ y;
         wanted[28 + k] = -z;

@@ -109,20 +109,26 @@ template <int N, class Mask> SMTL_FUNCTION constexpr vec<bool, N> to_bools(Mask 
 
 }  // namespace smtl_detail
 
-#define SMTL_VECTOR_BINARY(op)                                                                                    \
+// A bool of a vector is a byte that has to stay 0 or 1. Metal has only comparisons, `&`, `|`, `^`, `~` and `!` for
+// them.
+#define SMTL_ARITHMETIC static_assert(!is_same_v<T, bool>, "Metal has no arithmetic on vectors of bool")
+#define SMTL_VECTOR_BINARY(op, check)                                                                             \
     friend SMTL_FUNCTION constexpr smtl_vector_of operator op(smtl_vector_of a, smtl_vector_of b) {               \
+        check;                                                                                                    \
         return smtl_vector_of(from_native, native_t(a.native op b.native));                                       \
     }                                                                                                             \
     friend SMTL_FUNCTION volatile smtl_vector_of &operator op##=(volatile smtl_vector_of & a, smtl_vector_of b) { \
         return a = smtl_vector_of(a) op b;                                                                        \
     }                                                                                                             \
     friend SMTL_FUNCTION constexpr smtl_vector_of &operator op##=(smtl_vector_of & a, smtl_vector_of b) {         \
+        check;                                                                                                    \
         a.native = native_t(a.native op b.native);                                                                \
         return a;                                                                                                 \
     }
 // The counts of a shift may have another type than what is shifted. Clang masks none of them where it computes itself.
 #define SMTL_VECTOR_SHIFT(op)                                                                                     \
     friend SMTL_FUNCTION constexpr smtl_vector_of operator op(smtl_vector_of a, smtl_vector_of b) {               \
+        SMTL_ARITHMETIC;                                                                                          \
         return smtl_vector_of(from_native, native_t(a.native op(b.native & native_t(sizeof(T) * 8 - 1))));        \
     }                                                                                                             \
     template <class U>                                                                                            \
@@ -190,14 +196,14 @@ constexpr bool is_volatile_of<V, Vector, true> = is_same_v<remove_cv_t<remove_ad
     SMTL_FUNCTION T &operator[](int i) & { return reinterpret_cast<T *>(&native)[i]; }                                 \
     SMTL_FUNCTION constexpr T operator[](int i) const & { return T(native[i]); }                                       \
                                                                                                                        \
-    SMTL_VECTOR_BINARY(+)                                                                                              \
-    SMTL_VECTOR_BINARY(-)                                                                                              \
-    SMTL_VECTOR_BINARY(*)                                                                                              \
-    SMTL_VECTOR_BINARY(/)                                                                                              \
-    SMTL_VECTOR_BINARY(%)                                                                                              \
-    SMTL_VECTOR_BINARY(&)                                                                                              \
-    SMTL_VECTOR_BINARY(|)                                                                                              \
-    SMTL_VECTOR_BINARY(^)                                                                                              \
+    SMTL_VECTOR_BINARY(+, SMTL_ARITHMETIC)                                                                             \
+    SMTL_VECTOR_BINARY(-, SMTL_ARITHMETIC)                                                                             \
+    SMTL_VECTOR_BINARY(*, SMTL_ARITHMETIC)                                                                             \
+    SMTL_VECTOR_BINARY(/, SMTL_ARITHMETIC)                                                                             \
+    SMTL_VECTOR_BINARY(%, SMTL_ARITHMETIC)                                                                             \
+    SMTL_VECTOR_BINARY(&, )                                                                                            \
+    SMTL_VECTOR_BINARY(|, )                                                                                            \
+    SMTL_VECTOR_BINARY(^, )                                                                                            \
     SMTL_VECTOR_SHIFT(<<)                                                                                              \
     SMTL_VECTOR_SHIFT(>>)                                                                                              \
     SMTL_VECTOR_COMPARE(==)                                                                                            \
@@ -217,9 +223,11 @@ constexpr bool is_volatile_of<V, Vector, true> = is_same_v<remove_cv_t<remove_ad
     }                                                                                                                  \
     friend SMTL_FUNCTION constexpr smtl_vector_of operator+(smtl_vector_of a) { return a; }                            \
     friend SMTL_FUNCTION constexpr smtl_vector_of operator-(smtl_vector_of a) {                                        \
+        SMTL_ARITHMETIC;                                                                                               \
         return smtl_vector_of(from_native, native_t(-a.native));                                                       \
     }                                                                                                                  \
     friend SMTL_FUNCTION constexpr smtl_vector_of operator~(smtl_vector_of a) {                                        \
+        if constexpr (is_same_v<T, bool>) return smtl_vector_of(from_native, native_t(a.native ^ native_t(1)));        \
         return smtl_vector_of(from_native, native_t(~a.native));                                                       \
     }                                                                                                                  \
     friend SMTL_FUNCTION constexpr smtl_vector_of &operator++(smtl_vector_of &a) { return a += smtl_vector_of(T(1)); } \
