@@ -7,7 +7,7 @@
 //! | RMS norm, also with a residual added first | [`Ops::rms_norm`], [`Ops::add_rms_norm`] | `norm.metal` |
 //! | rotary embedding | [`Ops::rope`], [`rope_frequencies`] | `rope.metal` |
 //! | attention over a KV cache | [`Ops::kv_append`], [`Ops::attention`] | `kv_cache.metal`, `attention_vector.metal`, `attention_tile.metal` |
-//! | SiLU gate, addition, scaling, copy | [`Ops::silu_multiply`], [`Ops::add`], [`Ops::scale`], [`Ops::copy`] | `elementwise.metal` |
+//! | SiLU gate | [`Ops::silu_multiply`] | `gate.metal` |
 //! | functions of one tensor, of two, comparisons, for all types and strides | [`Ops::unary`], [`Ops::binary`], [`Ops::compare`] | `unary.metal`, `binary.metal` |
 //! | other types and layouts, the choice between two tensors | [`Ops::convert`], [`Ops::select`] | `convert.metal`, `select.metal` |
 //! | largest element | [`Ops::argmax`] | `argmax.metal` |
@@ -20,8 +20,8 @@
 
 mod argmax;
 mod attention;
-mod elementwise;
 mod embed;
+mod gate;
 mod kv_cache;
 mod lane_execution;
 mod launch;

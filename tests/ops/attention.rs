@@ -4,7 +4,7 @@ use crate::support::{
     self, EPSILON, Guarded, assert_close, buffer, device, ops, refused, rng, run, uniform,
 };
 use half::f16;
-use metal_bridge::ops::{AttentionShape, KvCache, KvElement, KvShape, View};
+use metal_bridge::ops::{AttentionShape, DataType, KvCache, KvElement, KvShape, Tensor, View};
 use metal_bridge::{Buffer, Error, StorageMode};
 
 const ELEMENTS: [KvElement; 2] = [KvElement::F32, KvElement::F16];
@@ -284,7 +284,8 @@ fn append_writes_its_rows_only() {
             let copy = device()
                 .new_buffer(bytes, StorageMode::Shared)
                 .expect("a buffer");
-            run(|encoder| ops().copy(encoder, view, &copy, bytes / 4));
+            let all = |view| Tensor::new(view, DataType::U8, &[bytes]).expect("a tensor");
+            run(|encoder| ops().convert(encoder, all(view), all(View::from(&copy))));
             let stored = copy.wait_read::<u8>().expect("readable");
             for (index, chunk) in stored.chunks(element.bytes()).enumerate() {
                 let (head, position, element_index) = (index / 72, index / 8 % 9, index % 8);

@@ -1,31 +1,10 @@
-//! SiLU gate, addition, scaling and copy against float64.
+//! The SiLU gate against float64.
 
-use crate::support::{
-    EPSILON, Guarded, assert_close, buffer, buffer_at, ops, refused, rng, run, uniform,
-};
+use crate::support::{EPSILON, Guarded, assert_close, buffer, ops, refused, rng, run, uniform};
 use metal_bridge::Error;
 use metal_bridge::ops::View;
 
 const COUNTS: [usize; 10] = [1, 2, 3, 4, 5, 255, 256, 1023, 1025, 5632];
-
-#[test]
-fn add_and_scale_are_exact() {
-    let mut rng = rng(40);
-    for count in COUNTS {
-        let (a, b) = (uniform(&mut rng, count), uniform(&mut rng, count));
-        let (sum, scaled) = (Guarded::new(count), Guarded::new(count));
-        let (a_buffer, b_buffer) = (buffer_at(4, &a), buffer(&b));
-        let a_view = View::new(&a_buffer, 4);
-        run(|encoder| {
-            ops().add(encoder, a_view, &b_buffer, sum.view(), count)?;
-            ops().scale(encoder, a_view, -2.5, scaled.view(), count)
-        });
-        let exact: Vec<f32> = a.iter().zip(&b).map(|(a, b)| a + b).collect();
-        assert_eq!(sum.read::<f32>(), exact, "{count} sums");
-        let exact: Vec<f32> = a.iter().map(|a| a * -2.5).collect();
-        assert_eq!(scaled.read::<f32>(), exact, "{count} products");
-    }
-}
 
 #[test]
 fn silu_multiply_agrees_with_float64() {
@@ -61,44 +40,30 @@ fn silu_multiply_agrees_with_float64() {
 }
 
 #[test]
-fn copies_keep_every_bit() {
-    let bits: Vec<u32> = (0..1029u32)
-        .map(|i| i.wrapping_mul(0x9E37_79B9) | if i % 3 == 0 { 0x7F80_0001 } else { 0 })
-        .collect();
-    let y = Guarded::new(bits.len());
-    let x = buffer(&bits);
-    run(|encoder| ops().copy(encoder, &x, y.view(), bits.len()));
-    assert_eq!(y.read::<u32>(), bits);
-}
-
-#[test]
-fn results_may_replace_inputs() {
+fn a_gate_may_replace_its_inputs() {
     let mut rng = rng(42);
     let (a, b) = (uniform(&mut rng, 77), uniform(&mut rng, 77));
     let (left, right) = (Guarded::holding(&a), Guarded::holding(&b));
+    let apart = Guarded::new(77);
     run(|encoder| {
-        ops().add(encoder, left.view(), right.view(), left.view(), 77)?;
-        ops().scale(encoder, right.view(), 2.0, right.view(), 77)
+        ops().silu_multiply(encoder, left.view(), right.view(), apart.view(), 77)?;
+        ops().silu_multiply(encoder, left.view(), right.view(), left.view(), 77)
     });
-    assert_eq!(
-        left.read::<f32>(),
-        a.iter().zip(&b).map(|(a, b)| a + b).collect::<Vec<_>>()
-    );
-    assert_eq!(
-        right.read::<f32>(),
-        b.iter().map(|b| b * 2.0).collect::<Vec<_>>()
-    );
+    assert_eq!(left.read::<f32>(), apart.read::<f32>());
+    let left = Guarded::holding(&a);
+    run(|encoder| ops().silu_multiply(encoder, left.view(), right.view(), right.view(), 77));
+    assert_eq!(right.read::<f32>(), apart.read::<f32>());
 }
 
 #[test]
 fn what_does_not_fit_or_overlaps_is_refused() {
     let (a, b) = (buffer(&[0.0f32; 16]), buffer(&[0.0f32; 16]));
-    let error = refused(|encoder| ops().add(encoder, &a, &b, &a, 17));
+    let error = refused(|encoder| ops().silu_multiply(encoder, &a, &b, &a, 17));
     assert!(matches!(error, Error::OutOfRange(_)), "{error}");
-    let error = refused(|encoder| ops().add(encoder, &a, &b, View::new(&a, 4), 8));
+    let error = refused(|encoder| ops().silu_multiply(encoder, &a, &b, View::new(&a, 4), 8));
     assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
-    let error = refused(|encoder| ops().copy(encoder, View::new(&a, 1), &b, 2));
+    let error = refused(|encoder| ops().silu_multiply(encoder, View::new(&a, 1), &b, &b, 2));
     assert!(matches!(error, Error::Misaligned(_)), "{error}");
-    let error = refused(|encoder| ops().scale(encoder, &a, 1.0, &b, usize::MAX));
+    let error = refused(|encoder| ops().silu_multiply(encoder, &a, &b, &b, usize::MAX));
     assert!(matches!(error, Error::OutOfRange(_)), "{error}");
 }
