@@ -10,7 +10,7 @@
 //! | layer | what it gives you | where |
 //! |---|---|---|
 //! | engine | GGUF files, tokenizers, sampling, text | the crate `metal-bridge-llama` |
-//! | backend | a device, a queue and the kernels in one object; calls on slices | [`MetalBackend`], [`MetalOps`] |
+//! | backend | a device, a queue, memory and the kernels in one object; calls that run at once | [`MetalBackend`], [`MetalOps`] |
 //! | operations | products, norms, attention, ... as safe calls that encode kernels | [`ops`] |
 //! | handles | Metal's objects with Metal's names, sound in safe code | this page |
 //! | bridge | the C ABI, for C and C++ too | `native/include/metal_bridge.h` |
@@ -56,7 +56,7 @@
 //! use metal_bridge::{MetalBackend, MetalOps};
 //!
 //! # if !metal_bridge::is_available() { return Ok(()); }
-//! let metal = MetalOps::new(MetalBackend::new()?);
+//! let metal = MetalOps::new(MetalBackend::initialize()?);
 //! // One row of 32 elements in Q8_0: the scale 1.0 as f16, then 32 bytes.
 //! let mut row = vec![0x00, 0x3c];
 //! row.extend([2u8; 32]);
@@ -157,7 +157,7 @@ pub mod sanitizer;
 pub mod software;
 pub mod sys;
 
-pub use backend::{MetalBackend, MetalOps, Qkv};
+pub use backend::{Allocation, MetalBackend, MetalOps, Qkv};
 pub use error::{Error, Failure, Result};
 pub use metal::blit::BlitEncoder;
 pub use metal::buffer::{Buffer, StorageMode};

@@ -212,6 +212,11 @@ impl Buffer {
         self.inner.read_only
     }
 
+    /// Where the host sees the bytes, if it does. What reads or writes there is not ordered with the GPU.
+    pub(crate) fn address(&self) -> Option<NonNull<u8>> {
+        self.inner.contents()
+    }
+
     /// Whether `other` is a handle of the same buffer.
     pub fn is_same(&self, other: &Buffer) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)

@@ -15,7 +15,7 @@ const LAYERS: [(&str, &[&str]); 8] = [
     ("ops", &["sys", "error.rs", "metal"]),
     ("software", &["sys", "error.rs", "metal"]),
     ("sanitizer.rs", &["sys", "error.rs"]),
-    ("backend.rs", &["error.rs", "metal", "ops"]),
+    ("backend", &["error.rs", "metal", "memory", "ops"]),
 ];
 
 /// The folder, or the file of `src/` itself, that a file belongs to.
@@ -60,8 +60,9 @@ fn no_folders_import_each_other_in_a_circle() {
 #[test]
 fn a_circle_of_folders_is_seen() {
     let folders = Imports::of(&looking_upwards()).between(|file| layer(file).into());
-    let circle = circle(&folders).expect("a circle");
-    assert_eq!(circle, ["metal", "memory"].map(Path::new));
+    let mut circle = circle(&folders).expect("a circle");
+    circle.sort();
+    assert_eq!(circle, ["memory", "metal"].map(Path::new));
 }
 
 /// The sources, with a file of `metal` that uses the layer above it.

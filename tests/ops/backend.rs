@@ -1,8 +1,8 @@
 //! The high-level calls on host slices.
 
 use crate::support::{self, EPSILON, assert_close, matrix, rng, uniform};
-use metal_bridge::ops::{Weight, WeightType};
-use metal_bridge::{Error, MetalBackend, MetalOps};
+use metal_bridge::ops::{Tensor, Unary, Weight, WeightType};
+use metal_bridge::{Allocation, CompileOptions, Error, MetalBackend, MetalOps, Size, StorageMode};
 
 fn metal() -> MetalOps {
     MetalOps::new(MetalBackend::with_device(support::device()).expect("a backend"))
@@ -25,9 +25,9 @@ fn products<'a>(w: &'a support::Matrix, x: &'a [f32]) -> impl Iterator<Item = (f
 
 #[test]
 fn a_backend_finds_its_device() {
-    let backend = MetalBackend::new().expect("a backend");
+    let backend = MetalBackend::initialize().expect("a backend");
     assert!(!backend.name().is_empty());
-    assert_eq!(backend.limits(), backend.device().limits());
+    assert_eq!(backend.limits(), backend.metal_device().limits());
     assert_eq!(backend.queue().device(), backend.ops().device());
 }
 
@@ -140,4 +140,223 @@ fn lengths_that_do_not_fit_are_refused() {
         .weight(&[0; 34], 1, 32, WeightType::Q8_0)
         .expect("a weight");
     assert_eq!(weight.bytes(), 34);
+}
+
+#[test]
+fn operations_run_at_once_on_buffers() {
+    let metal = metal();
+    let backend = metal.backend();
+    let buffer = |values: &[f32]| backend.create_buffer_with_data(values, StorageMode::Shared);
+    let (a, b) = (
+        buffer(&[1.0, 2.0, 3.0, 4.0]),
+        buffer(&[10.0, 20.0, 30.0, 0.0]),
+    );
+    let (a, b) = (a.expect("a buffer"), b.expect("a buffer"));
+    let y = backend
+        .create_buffer(16, StorageMode::Private)
+        .expect("a buffer");
+    let mut values = [0.0f32; 4];
+    metal.add(&a, &b, &y, 3).expect("adds");
+    metal.modulo(&b, &a, &b, 4).expect("divides");
+    backend
+        .copy_buffer_to_host(&y, &mut values[..3])
+        .expect("copies");
+    assert_eq!(values, [11.0, 22.0, 33.0, 0.0]);
+    backend
+        .copy_buffer_to_host(&b, &mut values)
+        .expect("copies");
+    assert_eq!(values, [0.0; 4]);
+    backend.copy_from_host(&[-1.0f32, 5.0], &y).expect("copies");
+    let first = Tensor::of::<f32>(&y, &[2]).expect("a tensor");
+    metal.unary(Unary::Abs, first, first).expect("computes");
+    backend
+        .copy_buffer_to_host(&y, &mut values[..2])
+        .expect("copies");
+    assert_eq!(values[..2], [1.0, 5.0]);
+    let error = metal
+        .add(&a, &b, &y, 5)
+        .expect_err("five elements in buffers of four");
+    assert!(matches!(error, Error::OutOfRange(_)), "{error}");
+    let mut long = [0.0f32; 5];
+    let error = backend
+        .copy_buffer_to_host(&y, &mut long)
+        .expect_err("a buffer of four");
+    assert!(matches!(error, Error::OutOfRange(_)), "{error}");
+}
+
+/// The elements at an address of the backend.
+fn elements<'a, T: bytemuck::Pod>(allocation: Allocation, count: usize) -> &'a mut [T] {
+    // SAFETY: each test takes as many as it has allocated, and computes while it holds none.
+    unsafe { std::slice::from_raw_parts_mut(allocation.address.as_ptr().cast(), count) }
+}
+
+#[test]
+fn operations_take_addresses_of_the_backend() {
+    let metal = metal();
+    let backend = metal.backend();
+    let allocation = backend.allocate(3 * 4 * 100).expect("memory");
+    let base: *mut i32 = allocation.address.as_ptr().cast();
+    assert_eq!(elements::<i32>(allocation, 300), [0; 300]);
+    for (i, element) in elements::<i32>(allocation, 200).iter_mut().enumerate() {
+        *element = i as i32;
+    }
+    let at = |index: usize| base.wrapping_add(index);
+    metal.add_ptr(at(0), at(100), at(200), 100).expect("adds");
+    metal
+        .mul_ptr(at(3), at(3), at(3), 2)
+        .expect("multiplies in place");
+    let seen = elements::<i32>(allocation, 300);
+    assert!((0..100).all(|i| seen[200 + i] == 100 + 2 * i as i32));
+    assert_eq!(seen[2..6], [2, 9, 16, 5]);
+
+    let error = metal
+        .add_ptr(at(0), at(100), at(201), 100)
+        .expect_err("one too many");
+    assert!(matches!(error, Error::OutOfRange(_)), "{error}");
+    assert!(error.to_string().contains("y takes 400 bytes"), "{error}");
+    let error = metal
+        .add_ptr(at(0), at(100), at(200), usize::MAX)
+        .expect_err("too many");
+    assert!(matches!(error, Error::OutOfRange(_)), "{error}");
+    let own = [0i32; 4];
+    let error = metal
+        .add_ptr(own.as_ptr(), at(0), at(8), 4)
+        .expect_err("memory of nobody's");
+    assert!(
+        error.to_string().contains("is not memory of this backend"),
+        "{error}"
+    );
+    let error = metal
+        .add_ptr(std::ptr::null(), at(0), at(8), 4)
+        .expect_err("no memory");
+    assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
+    let odd = at(0).wrapping_byte_add(2);
+    let error = metal
+        .add_ptr(odd, at(100), at(200), 4)
+        .expect_err("between elements");
+    assert!(matches!(error, Error::Misaligned(_)), "{error}");
+
+    let address = allocation.address.as_ptr();
+    let error = backend.deallocate(address, 8).expect_err("another length");
+    assert!(
+        error.to_string().contains("has 1200 bytes, not 8"),
+        "{error}"
+    );
+    assert!(backend.deallocate(address.wrapping_add(4), 1196).is_err());
+    backend.deallocate(address, 1200).expect("gives it back");
+    assert!(backend.deallocate(address, 1200).is_err());
+    let error = metal
+        .add_ptr(at(0), at(100), at(200), 100)
+        .expect_err("freed");
+    assert!(
+        error.to_string().contains("or has been deallocated"),
+        "{error}"
+    );
+    let next = backend.allocate(16).expect("memory");
+    assert_ne!(next.id, allocation.id);
+    backend
+        .deallocate(next.address.as_ptr(), 16)
+        .expect("gives it back");
+}
+
+#[test]
+fn threads_that_allocate_do_not_see_each_other() {
+    let metal = metal();
+    std::thread::scope(|scope| {
+        for thread in 0..8i32 {
+            let metal = &metal;
+            scope.spawn(move || {
+                for round in 0..20 {
+                    let allocation = metal.backend().allocate(400).expect("memory");
+                    elements::<i32>(allocation, 100).fill(thread * 1000 + round);
+                    let base: *mut i32 = allocation.address.as_ptr().cast();
+                    metal.add_ptr(base, base, base, 100).expect("adds");
+                    let expected = [2 * (thread * 1000 + round); 100];
+                    assert_eq!(elements::<i32>(allocation, 100), expected);
+                    let address = allocation.address.as_ptr();
+                    metal
+                        .backend()
+                        .deallocate(address, 400)
+                        .expect("gives it back");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn registered_kernels_have_pipelines() {
+    let metal = metal();
+    let backend = metal.backend();
+    let source = |factor: &str| {
+        format!(
+            "kernel void scale_all(device float *x [[buffer(0)]], uint i [[thread_position_in_grid]]) {{ x[i] *= {factor}; }}"
+        )
+    };
+    let error = backend
+        .get_compute_pipeline("scale_all")
+        .expect_err("nothing is registered");
+    assert!(matches!(error, Error::NotFound(_)), "{error}");
+    let names = backend
+        .register_kernels(&source("2"), &CompileOptions::new())
+        .expect("compiles");
+    assert_eq!(names, ["scale_all"]);
+    let x = backend
+        .create_buffer_with_data(&[1.0f32; 100], StorageMode::Shared)
+        .expect("a buffer");
+    let run = || {
+        let pipeline = backend
+            .get_compute_pipeline("scale_all")
+            .expect("a pipeline");
+        let threads = backend.optimal_thread_group_size(&pipeline, 100);
+        assert_eq!(threads % pipeline.thread_execution_width(), 0);
+        let submission = backend.submit(|encoder| {
+            encoder.set_compute_pipeline_state(&pipeline)?;
+            encoder.set_buffer(&x, 0, 0)?;
+            // SAFETY: one thread for each of the hundred floats.
+            unsafe { encoder.dispatch_threads(100, threads) }
+        });
+        submission.expect("commits").wait().expect("completes");
+    };
+    run();
+    run();
+    assert_eq!(*x.wait_read::<f32>().expect("readable"), [4.0; 100]);
+    backend
+        .register_kernels(&source("0.5"), &CompileOptions::new())
+        .expect("compiles");
+    run();
+    assert_eq!(*x.wait_read::<f32>().expect("readable"), [2.0; 100]);
+    assert!(
+        backend
+            .register_kernels("kernel void broken(", &CompileOptions::new())
+            .is_err()
+    );
+    run();
+}
+
+#[test]
+fn threadgroups_follow_the_grid_and_the_pipeline() {
+    let metal = metal();
+    let backend = metal.backend();
+    let source = "kernel void plain(device float *x [[buffer(0)]]) { x[0] = 1; }
+        [[max_total_threads_per_threadgroup(64)]] kernel void narrow(device float *x [[buffer(0)]]) { x[0] = 1; }";
+    backend
+        .register_kernels(source, &CompileOptions::new())
+        .expect("compiles");
+    let plain = backend.get_compute_pipeline("plain").expect("a pipeline");
+    let narrow = backend.get_compute_pipeline("narrow").expect("a pipeline");
+    let sizes = |pipeline| {
+        [0, 1, 32, 33, 255, 256, usize::MAX]
+            .map(|threads| backend.optimal_thread_group_size(pipeline, threads))
+    };
+    assert_eq!(sizes(&plain), [32, 32, 32, 64, 256, 256, 256]);
+    assert_eq!(sizes(&narrow), [32, 32, 32, 64, 64, 64, 64]);
+    let flat = |width, height| {
+        let size = backend.optimal_thread_group_size_2d(&plain, Size::new(width, height, 1));
+        (size.width, size.height)
+    };
+    assert_eq!(flat(1000, 1000), (32, 8));
+    assert_eq!(flat(1000, 1), (32, 1));
+    assert_eq!(flat(3, 500), (3, 85));
+    assert_eq!(flat(0, 0), (1, 1));
 }

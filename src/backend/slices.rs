@@ -1,136 +1,12 @@
-//! [`MetalBackend`] and [`MetalOps`]: a device, a queue and the kernels in one object, and calls on slices of the host that run
-//! at once. For engines that want one call; those that want to encode a whole token into one command buffer use
-//! [`Ops`] with a [`ComputeEncoder`].
+//! [`MetalOps`], and its operations on slices of the host.
 
-use bytemuck::Pod;
+use std::sync::Arc;
 
+use crate::backend::metal_backend::MetalBackend;
 use crate::error::{Error, Failure, Result};
 use crate::metal::buffer::{Buffer, StorageMode};
-use crate::metal::command::CommandBuffer;
-use crate::metal::compute::{ComputeEncoder, DispatchType};
-use crate::metal::device::{Device, DeviceLimits};
-use crate::metal::queue::CommandQueue;
-use crate::metal::submission::Submission;
-use crate::ops::{Ops, Weight, WeightType};
-
-/// A device with a queue and the kernels. Clones share all three.
-#[derive(Debug, Clone)]
-pub struct MetalBackend {
-    queue: CommandQueue,
-    ops: Ops,
-}
-
-impl MetalBackend {
-    /// The backend on the device that computes best: one that is neither low-power nor removable before others, and of
-    /// those the one with the most memory. On a Mac with one GPU, that one.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NoDevice`] if there is none; those of [`MetalBackend::with_device`].
-    pub fn new() -> Result<MetalBackend> {
-        let rank = |device: &Device| {
-            let limits = device.limits();
-            (
-                !limits.is_low_power,
-                !limits.is_removable,
-                limits.recommended_max_working_set_size,
-            )
-        };
-        let devices =
-            Device::all().or_else(|_| Device::system_default().map(|device| vec![device]))?;
-        let best = devices
-            .into_iter()
-            .max_by_key(rank)
-            .ok_or(Error::NoDevice)?;
-        MetalBackend::with_device(&best)
-    }
-
-    /// The backend on `device`.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Device::new_command_queue`] and [`Ops::new`].
-    pub fn with_device(device: &Device) -> Result<MetalBackend> {
-        Ok(MetalBackend {
-            queue: device.new_command_queue()?,
-            ops: Ops::new(device)?,
-        })
-    }
-
-    /// The device.
-    pub fn device(&self) -> &Device {
-        self.ops.device()
-    }
-
-    /// The queue that everything of this backend is submitted to.
-    pub fn queue(&self) -> &CommandQueue {
-        &self.queue
-    }
-
-    /// The kernels.
-    pub fn ops(&self) -> &Ops {
-        &self.ops
-    }
-
-    /// The device's name.
-    pub fn name(&self) -> &str {
-        self.device().name()
-    }
-
-    /// How far the device goes.
-    pub fn limits(&self) -> &DeviceLimits {
-        self.device().limits()
-    }
-
-    /// Records what `encode` encodes into one command buffer, in order, and commits it.
-    ///
-    /// # Errors
-    ///
-    /// Those of `encode`, after which nothing is committed, and of the command buffer.
-    pub fn submit(
-        &self,
-        encode: impl FnOnce(&mut ComputeEncoder<'_>) -> Result<()>,
-    ) -> Result<Submission> {
-        let mut commands: CommandBuffer = self.queue.command_buffer()?;
-        let mut encoder = commands.compute_command_encoder(DispatchType::Serial)?;
-        encode(&mut encoder)?;
-        encoder.end_encoding()?;
-        commands.commit()
-    }
-
-    /// A weight matrix of `rows` by `columns` elements, copied from `bytes`, which are laid out as `kind` says.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Weight::new`]; [`Error::InvalidArgument`] if the bytes are not as many as the shape takes.
-    pub fn weight(
-        &self,
-        bytes: &[u8],
-        rows: usize,
-        columns: usize,
-        kind: WeightType,
-    ) -> Result<Weight> {
-        if let Some(needed) = kind
-            .bytes(rows, columns)
-            .filter(|needed| *needed != bytes.len())
-        {
-            let message = format!(
-                "{rows} by {columns} elements of {kind:?} take {needed} bytes, not {}",
-                bytes.len()
-            );
-            return Err(Error::InvalidArgument(Failure::new(
-                "MetalBackend::weight",
-                message,
-            )));
-        }
-        Weight::new(self.shared(bytes)?, 0, rows, columns, kind)
-    }
-
-    fn shared<T: Pod>(&self, values: &[T]) -> Result<Buffer> {
-        self.device()
-            .new_buffer_with_data(values, StorageMode::Shared)
-    }
-}
+use crate::metal::compute::ComputeEncoder;
+use crate::ops::Weight;
 
 /// What [`MetalOps::qkv_projection`] gives, each row-major with a row for every row of x.
 #[derive(Debug, Clone, PartialEq)]
@@ -143,15 +19,23 @@ pub struct Qkv {
     pub v: Vec<f32>,
 }
 
-/// The operations on slices of the host: each call copies its inputs, submits one command buffer, waits, and copies the result
-/// out. The numbers of rows follow from the slices' lengths. Every call may fail as the [`Ops`] call of its name, as the
-/// making of buffers, and as the GPU; [`Error::InvalidArgument`] says that a slice's length does not fit.
+/// Operations that have run when the call returns, each in a command buffer of its own:
+///
+/// - on tensors, as [`MetalOps::binary`], and on plain buffers of `f32`, as [`MetalOps::add`]: nothing is copied and no buffer
+///   is made;
+/// - on addresses of [`MetalBackend::allocate`], as [`MetalOps::add_ptr`]: the backend finds the memory, and refuses what is not
+///   its own;
+/// - on slices of the host, as [`MetalOps::matmul`]: inputs and the result are copied, and the numbers of rows follow from the
+///   slices' lengths.
+///
+/// Every call may fail as the [`Ops`](crate::ops::Ops) call of its name and as the GPU; those on slices also as the making
+/// of buffers, and with [`Error::InvalidArgument`] if a slice's length does not fit.
 ///
 /// ```no_run
 /// use metal_bridge::ops::WeightType;
 /// use metal_bridge::{MetalBackend, MetalOps};
 ///
-/// let metal = MetalOps::new(MetalBackend::new()?);
+/// let metal = MetalOps::new(MetalBackend::initialize()?);
 /// let identity = [1.0f32, 0.0, 0.0, 1.0];
 /// let weight = metal.backend().weight(bytemuck::bytes_of(&identity), 2, 2, WeightType::F32)?;
 /// assert_eq!(metal.matmul(&weight, &[3.0, 4.0])?, [3.0, 4.0]);
@@ -159,13 +43,15 @@ pub struct Qkv {
 /// ```
 #[derive(Debug, Clone)]
 pub struct MetalOps {
-    backend: MetalBackend,
+    backend: Arc<MetalBackend>,
 }
 
 impl MetalOps {
-    /// The operations on `backend`.
-    pub fn new(backend: MetalBackend) -> MetalOps {
-        MetalOps { backend }
+    /// The operations on `backend`, which others may share.
+    pub fn new(backend: impl Into<Arc<MetalBackend>>) -> MetalOps {
+        MetalOps {
+            backend: backend.into(),
+        }
     }
 
     /// The backend.
@@ -209,7 +95,7 @@ impl MetalOps {
         let ids_buffer = self.backend.shared(ids)?;
         self.compute(ids.len() * table.columns(), |encoder, y| {
             self.backend
-                .ops
+                .ops()
                 .embed(encoder, table, &ids_buffer, y, ids.len())
         })
     }
@@ -227,7 +113,7 @@ impl MetalOps {
         let (x_buffer, weight) = (self.backend.shared(x)?, self.backend.shared(weight)?);
         self.compute(x.len(), |encoder, y| {
             self.backend
-                .ops
+                .ops()
                 .rms_norm(encoder, &x_buffer, &weight, y, rows, columns, epsilon)
         })
     }
@@ -255,7 +141,7 @@ impl MetalOps {
         let (a_buffer, b_buffer) = (self.backend.shared(a)?, self.backend.shared(b)?);
         self.compute(a.len(), |encoder, y| {
             self.backend
-                .ops
+                .ops()
                 .silu_multiply(encoder, &a_buffer, &b_buffer, y, a.len())
         })
     }
@@ -291,7 +177,7 @@ impl MetalOps {
             weights
                 .iter()
                 .zip(&outputs)
-                .try_for_each(|(weight, y)| self.backend.ops.matmul(encoder, weight, &x, y, m))
+                .try_for_each(|(weight, y)| self.backend.ops().matmul(encoder, weight, &x, y, m))
         })?;
         submission.wait()?;
         for (result, output) in results.iter_mut().zip(&outputs) {
@@ -314,7 +200,9 @@ impl MetalOps {
     /// Room for a result.
     fn output(&self, function: &'static str, shape: &[usize]) -> Result<Buffer> {
         let bytes = crate::ops::bytes4(function, "the result", shape)?;
-        self.backend.device().new_buffer(bytes, StorageMode::Shared)
+        self.backend
+            .metal_device()
+            .new_buffer(bytes, StorageMode::Shared)
     }
 }
 

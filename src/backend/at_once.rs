@@ -1,0 +1,157 @@
+//! Operations of [`MetalOps`] on tensors, buffers and addresses.
+
+use crate::backend::slices::MetalOps;
+use crate::error::Result;
+use crate::metal::buffer::Buffer;
+use crate::metal::compute::ComputeEncoder;
+use crate::ops::{Binary, Comparison, Element, Right, Tensor, Unary};
+
+impl MetalOps {
+    fn at_once(&self, encode: impl FnOnce(&mut ComputeEncoder<'_>) -> Result<()>) -> Result<()> {
+        self.backend().submit(encode)?.wait()
+    }
+
+    /// [`Ops::unary`](crate::ops::Ops::unary), at once.
+    ///
+    /// # Errors
+    ///
+    /// See [`MetalOps`].
+    pub fn unary<'a>(
+        &self,
+        operation: Unary,
+        x: impl Into<Tensor<'a>>,
+        y: impl Into<Tensor<'a>>,
+    ) -> Result<()> {
+        self.at_once(|encoder| self.backend().ops().unary(encoder, operation, x, y))
+    }
+
+    /// [`Ops::binary`](crate::ops::Ops::binary), at once.
+    ///
+    /// # Errors
+    ///
+    /// See [`MetalOps`].
+    pub fn binary<'a>(
+        &self,
+        operation: Binary,
+        a: impl Into<Tensor<'a>>,
+        b: impl Into<Right<'a>>,
+        y: impl Into<Tensor<'a>>,
+    ) -> Result<()> {
+        self.at_once(|encoder| self.backend().ops().binary(encoder, operation, a, b, y))
+    }
+
+    /// [`Ops::compare`](crate::ops::Ops::compare), at once.
+    ///
+    /// # Errors
+    ///
+    /// See [`MetalOps`].
+    pub fn compare<'a>(
+        &self,
+        comparison: Comparison,
+        a: impl Into<Tensor<'a>>,
+        b: impl Into<Right<'a>>,
+        y: impl Into<Tensor<'a>>,
+    ) -> Result<()> {
+        self.at_once(|encoder| self.backend().ops().compare(encoder, comparison, a, b, y))
+    }
+
+    /// [`Ops::select`](crate::ops::Ops::select), at once.
+    ///
+    /// # Errors
+    ///
+    /// See [`MetalOps`].
+    pub fn select<'a>(
+        &self,
+        condition: impl Into<Tensor<'a>>,
+        a: impl Into<Tensor<'a>>,
+        b: impl Into<Tensor<'a>>,
+        y: impl Into<Tensor<'a>>,
+    ) -> Result<()> {
+        self.at_once(|encoder| self.backend().ops().select(encoder, condition, a, b, y))
+    }
+
+    /// [`Ops::convert`](crate::ops::Ops::convert), at once.
+    ///
+    /// # Errors
+    ///
+    /// See [`MetalOps`].
+    pub fn convert<'a>(&self, x: impl Into<Tensor<'a>>, y: impl Into<Tensor<'a>>) -> Result<()> {
+        self.at_once(|encoder| self.backend().ops().convert(encoder, x, y))
+    }
+
+    fn on_addresses<T: Element>(
+        &self,
+        function: &'static str,
+        operation: Binary,
+        [a, b]: [*const T; 2],
+        y: *mut T,
+        count: usize,
+    ) -> Result<()> {
+        // More bytes than can be counted are more than any allocation has.
+        let bytes = count.saturating_mul(size_of::<T>());
+        let find = |name, address: *const T| {
+            let allocations = &self.backend().allocations;
+            allocations.find(function, name, address.cast(), bytes)
+        };
+        let (a, b, y) = (find("a", a)?, find("b", b)?, find("y", y)?);
+        let shape = [count];
+        self.binary(
+            operation,
+            Tensor::of::<T>(a.view(), &shape)?,
+            Tensor::of::<T>(b.view(), &shape)?,
+            Tensor::of::<T>(y.view(), &shape)?,
+        )
+    }
+}
+
+/// The calls of each function of two operands on plain buffers and on addresses.
+macro_rules! named {
+    ($($formula:literal $operation:ident: $on_buffers:ident, $on_addresses:ident;)*) => {
+        impl MetalOps {
+            $(
+                #[doc = concat!("`", $formula, "` for the first `count` elements of buffers of `f32`, at once. `y` may be `a` or `b`.")]
+                ///
+                /// # Errors
+                ///
+                /// See [`MetalOps`].
+                pub fn $on_buffers(&self, a: &Buffer, b: &Buffer, y: &Buffer, count: usize) -> Result<()> {
+                    let shape = [count];
+                    self.binary(
+                        Binary::$operation,
+                        Tensor::of::<f32>(a, &shape)?,
+                        Tensor::of::<f32>(b, &shape)?,
+                        Tensor::of::<f32>(y, &shape)?,
+                    )
+                }
+
+                #[doc = concat!("`", $formula, "` for `count` elements at addresses inside of [`MetalBackend::allocate`](crate::MetalBackend::allocate)d memory, at once. `y` may be `a` or `b`.")]
+                ///
+                /// # Errors
+                ///
+                /// See [`MetalOps`]; [`Error::InvalidArgument`](crate::Error::InvalidArgument) for an address that is not
+                /// memory of the backend, [`Error::OutOfRange`](crate::Error::OutOfRange) if its allocation ends earlier.
+                pub fn $on_addresses<T: Element>(
+                    &self,
+                    a: *const T,
+                    b: *const T,
+                    y: *mut T,
+                    count: usize,
+                ) -> Result<()> {
+                    let function = concat!("MetalOps::", stringify!($on_addresses));
+                    self.on_addresses(function, Binary::$operation, [a, b], y, count)
+                }
+            )*
+        }
+    };
+}
+
+named! {
+    "y = a + b" Add: add, add_ptr;
+    "y = a - b" Sub: sub, sub_ptr;
+    "y = a * b" Mul: mul, mul_ptr;
+    "y = a / b" Div: div, div_ptr;
+    "y = min(a, b)" Min: min, min_ptr;
+    "y = max(a, b)" Max: max, max_ptr;
+    "y = a ^ b" Pow: pow, pow_ptr;
+    "y = a mod b" Mod: modulo, modulo_ptr;
+}

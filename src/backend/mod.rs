@@ -1,0 +1,13 @@
+//! [`MetalBackend`] and [`MetalOps`]: a device, a queue, memory and the kernels in one object, and calls that run at once. For
+//! engines that want one call; those that want to encode a whole token into one command buffer use
+//! [`Ops`](crate::ops::Ops) with a [`ComputeEncoder`](crate::ComputeEncoder).
+
+mod allocations;
+mod at_once;
+mod kernels;
+mod metal_backend;
+mod slices;
+
+pub use allocations::Allocation;
+pub use metal_backend::MetalBackend;
+pub use slices::{MetalOps, Qkv};
