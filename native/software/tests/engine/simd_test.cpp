@@ -162,6 +162,15 @@ void compare(metal_program &program, const function_test &test, uint32_t threads
 }
 
 const char *const other_kernels = R"(
+// Sums with shuffles, as PyTorch's of 64-bit integers: of what the last simdgroup lacks, the lanes are 0.
+kernel void reach_beyond(device long *x [[buffer(0)]], device long *y [[buffer(1)]], uint i [[thread_position_in_threadgroup]]) {
+    long v = x[i];
+    for (ushort d = 16; d > 0; d /= 2) v += as_type<long>(simd_shuffle_and_fill_down(as_type<int2>(v), int2(0), d));
+    y[2 * i] = v;
+    y[2 * i + 1] = simd_shuffle(int(x[i]), 31) + 10 * simd_broadcast(int(x[i]), 30) + 100 * simd_shuffle_xor(int(x[i]), 16) +
+                   1000 * quad_shuffle(int(x[i]), 3);
+}
+
 // The first lane writes what all lanes read after it, with nothing but the meeting in between: a solver by substitution.
 kernel void keep_pace(device volatile uint *x [[buffer(0)]], device volatile uint *y [[buffer(1)]],
                       uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
@@ -350,6 +359,17 @@ void divergence(metal_program &program) {
     for (uint32_t i = 0; i < 64; ++i) CHECK(y[i] == i % 32 + 32);
 }
 
+void missing_lanes(metal_program &program) {
+    std::vector<int64_t> x(50, 1), y(100);
+    CHECK(dispatch(program.kernel("reach_beyond")).buffer(0, x).buffer(1, y).run({50}, {50}).empty());
+    CHECK(y[0] == 32 && y[64] == 18);
+    for (uint32_t i = 0; i < 50; ++i) {
+        const uint32_t first = i / 32 * 32;
+        const auto has = [&](uint32_t lane) { return int64_t(first + lane < 50); };
+        CHECK(y[2 * i + 1] == has(31) + 10 * has(30) + 100 * has((i - first) ^ 16) + 1000 * has((i - first) | 3));
+    }
+}
+
 } // namespace
 
 int main() {
@@ -363,5 +383,6 @@ int main() {
     types(program);
     divergence(program);
     pace(program);
+    missing_lanes(program);
     return check::report("engine/simd_test");
 }

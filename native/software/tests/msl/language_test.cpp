@@ -142,6 +142,8 @@ constant struct { int a; float b; } rows[] = {{1, 0.5f}, {2, 0.25f}};
 struct couple { float a, b; };
 couple make() { return {7, 8}; }
 struct op { template <typename T> T operator()(T x) const { return x + 1; } };
+int length_of(constant const char *text) { int n = 0; while (text[n]) ++n; return n; }
+template <typename T> int name_of(T) { return length_of(__func__); }
 kernel void k(device float *a) {
     auto twice = [](float x) { return x * 2; };
     float captured = 3;
@@ -191,12 +193,31 @@ kernel void k(device float *a) {
     int sum = 0;
     for (auto item : items) sum += item;
     a[17] = sum + items.size();
+    a[18] = length_of(__func__) + 10 * length_of(__FUNCTION__) + 100 * name_of(1.0f) + 1000 * (length_of(__PRETTY_FUNCTION__) > 0);
+    a[19] = __func__[0] + sizeof(__func__);
 }
 )",
-                                                18);
-    expect("language", found,
-           {4 + 4 + 4, 1, 2, 3 + 1.5f + 2 + 2, 3 + 6 + 10, 120, 12, 6 + 5, 3 + 0.25f + 16, 78, 5.5f, 3, 5, 17,
-            5 + 0 + 3, 'b', 1.5f, 9});
+                                                20);
+    expect("language", found, {4 + 4 + 4,
+                               1,
+                               2,
+                               3 + 1.5f + 2 + 2,
+                               3 + 6 + 10,
+                               120,
+                               12,
+                               6 + 5,
+                               3 + 0.25f + 16,
+                               78,
+                               5.5f,
+                               3,
+                               5,
+                               17,
+                               5 + 0 + 3,
+                               'b',
+                               1.5f,
+                               9,
+                               1 + 10 + 700 + 1000,
+                               'k' + 2});
 }
 
 void test_vectors_and_matrices() {

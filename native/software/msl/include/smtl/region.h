@@ -158,9 +158,16 @@ template <uint32_t Name, class T> SMTL_INLINE auto named(const T &variable) {
     return computed<Name>(same_value(), variable);
 }
 
-/* The running lane's own value where nothing is known. */
+/* Whether the threadgroup has the lane: its last simdgroup may have fewer. */
+SMTL_INLINE bool exists(uint32_t lane) {
+    const uint32_t *const size = current_core()->threadgroup_size;
+    return current_thread() - current_lane() + lane < size[0] * size[1] * size[2];
+}
+
+/* Zero of a lane that there is not, as on Apple's GPUs; the running lane's own value where nothing is known. */
 template <class T, class Operand> SMTL_INLINE T inactive_value(uint32_t lane, const T &own, const Operand &operand) {
     touch_inactive_lane(lane);
+    if (!exists(lane)) return T{};
     T value = own;
     operand.compute(lane, value);
     return value;

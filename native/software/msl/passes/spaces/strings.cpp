@@ -41,12 +41,18 @@ Index initialised_by(const Source &source, Index string, const std::vector<Index
     return source[outer - 1].is("=") ? outer - 1 : outer;
 }
 
+// The name of the function around it is a string, too.
+bool is_function_name(const Token &token) {
+    return token.is("__func__") || token.is("__FUNCTION__") || token.is("__PRETTY_FUNCTION__");
+}
+
 // Clang's built-in functions take its own strings (NAN is `__builtin_nanf("")`), and so do its attributes.
 bool is_value(const Source &source, Index first, Index last) {
     const Token &before = source[first - 1];
     const bool builtin = before.is("(") && first > 1 && source[first - 2].text.starts_with("__");
     const bool operand = before.is("sizeof") || before.is("*") || source[last + 1].is("[");
-    const bool characters = source[first].text[0] == '"' || source[first].text[0] == 'R';
+    const char begin = source[first].text[0];
+    const bool characters = begin == '"' || begin == 'R' || is_function_name(source[first]);
     return characters && !builtin && !operand && !before.is("extern") && !before.is("operator");
 }
 
@@ -67,9 +73,10 @@ void place_strings(Source &source) {
         }
         if (token.is("(") || token.is("[") || token.is("{")) open.push_back(i);
         if ((token.is(")") || token.is("]") || token.is("}")) && !open.empty()) open.pop_back();
-        if (token.kind != TokenKind::string || i == 0) continue;
+        const bool is_name = is_function_name(token);
+        if ((token.kind != TokenKind::string && !is_name) || i == 0) continue;
         Index last = i;
-        while (source[last + 1].kind == TokenKind::string) ++last;
+        while (!is_name && source[last + 1].kind == TokenKind::string) ++last;
         const Index initialised = initialised_by(source, i, open);
         if (is_value(source, i, last) && (initialised == i || !declares_array(source, initialised)))
             source[last].appended.insert(0, "->*::smtl::constant_text");
