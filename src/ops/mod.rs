@@ -10,6 +10,8 @@
 //! | SiLU gate | [`Ops::silu_multiply`] | `gate.metal` |
 //! | functions of one tensor, of two, comparisons, for all types and strides | [`Ops::unary`], [`Ops::binary`], [`Ops::compare`] | `unary.metal`, `binary.metal` |
 //! | other types and layouts, the choice between two tensors | [`Ops::convert`], [`Ops::select`] | `convert.metal`, `select.metal` |
+//! | sums, products, extremes, means, variances along axes, and where extremes are | [`Ops::reduce`], [`Ops::arg_reduce`] | `reduction.metal` |
+//! | softmax and its logarithm | [`Ops::softmax`], [`Ops::log_softmax`] | `softmax.metal` |
 //! | largest element | [`Ops::argmax`] | `argmax.metal` |
 //!
 //! Operations on a [`Tensor`] take every type, shape and stride that it may have. The engine's own operations take plain views:
@@ -44,6 +46,8 @@ pub use lane_execution::LaneExecution;
 pub use ops::Ops;
 pub use rope::{RopePairing, RopeShape, rope_frequencies};
 pub use shader::shader_sources;
-pub use tensor::{Binary, Comparison, DataType, Element, MAX_RANK, Right, Tensor, Unary};
+pub use tensor::{
+    ArgReduction, Binary, Comparison, DataType, Element, MAX_RANK, Reduction, Right, Tensor, Unary,
+};
 pub use view::View;
 pub use weight::{Weight, WeightType};

@@ -27,8 +27,10 @@ pub(crate) enum Shader {
     Matvec,
     MatvecBlocks,
     Norm,
+    Reduction,
     Rope,
     Select,
+    Softmax,
     Unary,
 }
 
@@ -38,16 +40,17 @@ macro_rules! shader_file {
     };
 }
 
-const HEADERS: [(&str, &str); 5] = [
+const HEADERS: [(&str, &str); 6] = [
     shader_file!("attention.h"),
     shader_file!("functions.h"),
+    shader_file!("partials.h"),
     shader_file!("reduce.h"),
     shader_file!("tensor.h"),
     shader_file!("weights.h"),
 ];
 
 impl Shader {
-    const ALL: [Shader; 15] = [
+    const ALL: [Shader; 17] = [
         Shader::Argmax,
         Shader::AttentionTile,
         Shader::AttentionVector,
@@ -60,8 +63,10 @@ impl Shader {
         Shader::Matvec,
         Shader::MatvecBlocks,
         Shader::Norm,
+        Shader::Reduction,
         Shader::Rope,
         Shader::Select,
+        Shader::Softmax,
         Shader::Unary,
     ];
 
@@ -79,8 +84,10 @@ impl Shader {
             Shader::Matvec => shader_file!("matvec.metal"),
             Shader::MatvecBlocks => shader_file!("matvec_blocks.metal"),
             Shader::Norm => shader_file!("norm.metal"),
+            Shader::Reduction => shader_file!("reduction.metal"),
             Shader::Rope => shader_file!("rope.metal"),
             Shader::Select => shader_file!("select.metal"),
+            Shader::Softmax => shader_file!("softmax.metal"),
             Shader::Unary => shader_file!("unary.metal"),
         }
     }
@@ -93,7 +100,12 @@ impl Shader {
     pub(crate) fn compile_options(self, lanes: LaneExecution) -> CompileOptions {
         let options = CompileOptions::new();
         match self {
-            Shader::Binary | Shader::Convert | Shader::Select | Shader::Unary => options
+            Shader::Binary
+            | Shader::Convert
+            | Shader::Reduction
+            | Shader::Select
+            | Shader::Softmax
+            | Shader::Unary => options
                 .math_mode(MathMode::Safe)
                 .define("BLOCK", lanes.block().to_string()),
             _ => options,

@@ -104,6 +104,12 @@ impl Layout {
             .then(|| Layout::strided(&of(self.shape()), &of(self.strides())))?
     }
 
+    /// Only these dimensions, in this order; each is one of the layout, and named once.
+    pub(crate) fn along(&self, axes: &[usize]) -> Layout {
+        let of = |from: &[usize]| axes.iter().map(|&axis| from[axis]).collect::<Vec<_>>();
+        Layout::strided(&of(self.shape()), &of(self.strides())).expect("a part of a layout is one")
+    }
+
     /// Without all but the `count` elements from `start` on along `axis`, and how many elements to skip; none if they are not
     /// inside.
     pub(crate) fn narrowed(

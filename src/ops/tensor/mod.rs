@@ -1,9 +1,12 @@
-//! Tensors of every type and any strides, and the operations that go element by element.
+//! Tensors of every type and any strides: the operations that go element by element, and those along axes.
 
 mod binary;
 mod convert;
 mod data_type;
 mod layout;
+mod reduction;
+mod rows;
+mod softmax;
 mod unary;
 mod view;
 mod walk;
@@ -11,5 +14,6 @@ mod walk;
 pub use binary::{Binary, Comparison, Right};
 pub use data_type::{DataType, Element};
 pub use layout::MAX_RANK;
+pub use reduction::{ArgReduction, Reduction};
 pub use unary::Unary;
 pub use view::Tensor;

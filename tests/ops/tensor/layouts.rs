@@ -9,7 +9,7 @@ use super::values::{read, room};
 use crate::support::{buffer, ops, refused, rng, run};
 
 /// The place of each position of a tensor, in row-major order.
-fn places(shape: &[usize], strides: &[usize]) -> Vec<usize> {
+pub fn places(shape: &[usize], strides: &[usize]) -> Vec<usize> {
     let mut places = vec![0];
     for (size, stride) in shape.iter().zip(strides) {
         places = places
@@ -20,7 +20,7 @@ fn places(shape: &[usize], strides: &[usize]) -> Vec<usize> {
     places
 }
 
-fn random_shape(rng: &mut SmallRng) -> Vec<usize> {
+pub fn random_shape(rng: &mut SmallRng) -> Vec<usize> {
     let rank = rng.random_range(0..=5);
     (0..rank)
         .map(|_| match rng.random_range(0..6) {
@@ -32,7 +32,7 @@ fn random_shape(rng: &mut SmallRng) -> Vec<usize> {
 }
 
 /// Strides of a dense tensor whose dimensions lie in a random order, with gaps now and then.
-fn random_strides(rng: &mut SmallRng, shape: &[usize]) -> Vec<usize> {
+pub fn random_strides(rng: &mut SmallRng, shape: &[usize]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..shape.len()).collect();
     if rng.random_bool(0.6) {
         for i in (1..order.len()).rev() {

@@ -3,5 +3,9 @@
 mod binary;
 mod convert;
 mod layouts;
+mod reduction;
+mod reduction_axes;
+mod rows;
+mod softmax;
 mod unary;
 mod values;

@@ -1,0 +1,148 @@
+// What all elements along some axes give: sums, products, extremes and where they are, means, variances.
+#include "partials.h"
+
+constant uint operation [[function_constant(1)]];
+
+// In the order of `Reduction` and `ArgReduction` in src/ops/tensor/reduction.rs.
+enum Reduction : uint { Sum, Mean, Prod, Min, Max, Var, LogSumExp };
+enum ArgReduction : uint { ArgMin, ArgMax };
+
+template <typename T>
+struct Elements {
+    device const T *x;
+    typename Element<T>::computed value(ulong place, ulong) const { return Element<T>::get(x[place]); }
+};
+
+// A number as the sum of two: the mean of large elements lies between two floats.
+struct Shift {
+    float value;
+    float rest;
+};
+
+inline float shifted(float x, Shift shift) {
+    if (operation == LogSumExp) {
+        return precise::exp(x - shift.value);
+    }
+    const float distance = (x - shift.value) - shift.rest;
+    return distance * distance;
+}
+
+// Integers have no second step.
+template <typename C>
+inline C shifted(C x, Shift) { return x; }
+
+template <typename T>
+struct Shifted {
+    device const T *x;
+    Shift shift;
+    typename Element<T>::computed value(ulong place, ulong) const { return shifted(Element<T>::get(x[place]), shift); }
+};
+
+inline Shift shift_of(Partial<float> first, ulong count) {
+    if (operation == LogSumExp) {
+        return {first.value, 0.0f};
+    }
+    const float whole = float(count);
+    const float missing = float(long(count) - long(whole));
+    const float mean = total(first) / whole;
+    return {mean, ((fma(-mean, whole, first.value) - mean * missing) + first.rest) / whole};
+}
+
+template <typename C>
+inline Shift shift_of(Partial<C>, ulong) { return {0.0f, 0.0f}; }
+
+inline float finished(constant Rows &rows, Partial<float> first, Partial<float> second) {
+    const float value = total(first);
+    switch (operation) {
+    case Mean: return value / float(rows.count);
+    case Var: return total(second) / rows.divisor;
+    // The largest element says it all if it is not finite.
+    case LogSumExp: return isinf(value) || isnan(value) ? value : value + precise::log(total(second));
+    default: return value;
+    }
+}
+
+template <typename C>
+inline C finished(constant Rows &, Partial<C> first, Partial<C>) { return first.value; }
+
+template <typename T>
+kernel void reduce(constant Rows &rows [[buffer(0)]],
+                   device const T *x [[buffer(1)]],
+                   device T *y [[buffer(2)]],
+                   uint position [[thread_position_in_grid]],
+                   uint group [[threadgroup_position_in_grid]],
+                   uint thread_index [[thread_index_in_threadgroup]],
+                   uint threads [[threads_per_threadgroup]]) {
+    typedef typename Element<T>::computed C;
+    threadgroup C values[max_threads];
+    threadgroup C rests[max_threads];
+    const Place place = place_of(rows.kept, 0, rows.kept_rank, is_alone ? position : group);
+    const Member member = {thread_index, threads};
+    const Combine how = operation == Prod                             ? Multiply
+                        : operation == Min                            ? Least
+                        : operation == Max || operation == LogSumExp ? Largest
+                                                                      : Add;
+    const Elements<T> elements = {x};
+    const Partial<C> first = gathered<C>(rows, how, place.x, member, elements, values, rests);
+    Partial<C> second = first;
+    if (operation == Var || operation == LogSumExp) {
+        const Shifted<T> distances = {x, shift_of(first, rows.count)};
+        second = gathered<C>(rows, Add, place.x, member, distances, values, rests);
+    }
+    if (is_alone || thread_index == 0) {
+        y[place.y] = Element<T>::put(finished(rows, first, second));
+    }
+}
+
+inline bool are_equal(float a, float b) { return a == b || (isnan(a) && isnan(b)); }
+
+template <typename C>
+inline bool are_equal(C a, C b) { return a == b; }
+
+// The index of what is `wanted`, and the largest number for all else.
+template <typename T>
+struct Found {
+    device const T *x;
+    typename Element<T>::computed wanted;
+    uint value(ulong place, ulong index) const {
+        return are_equal(Element<T>::get(x[place]), wanted) ? uint(index) : 0xffffffffu;
+    }
+};
+
+// First what the extreme is, then where it is first: both steps are plain loops.
+template <typename T>
+kernel void arg_reduce(constant Rows &rows [[buffer(0)]],
+                       device const T *x [[buffer(1)]],
+                       device uint *y [[buffer(2)]],
+                       uint position [[thread_position_in_grid]],
+                       uint group [[threadgroup_position_in_grid]],
+                       uint thread_index [[thread_index_in_threadgroup]],
+                       uint threads [[threads_per_threadgroup]]) {
+    typedef typename Element<T>::computed C;
+    threadgroup C values[max_threads];
+    threadgroup C rests[max_threads];
+    threadgroup uint indices[max_threads];
+    threadgroup uint unused[max_threads];
+    const Place place = place_of(rows.kept, 0, rows.kept_rank, is_alone ? position : group);
+    const Member member = {thread_index, threads};
+    const Combine how = operation == ArgMin ? Least : Largest;
+    const Elements<T> elements = {x};
+    const Found<T> found = {x, gathered<C>(rows, how, place.x, member, elements, values, rests).value};
+    const Partial<uint> first = gathered<uint>(rows, Least, place.x, member, found, indices, unused);
+    if (is_alone || thread_index == 0) {
+        y[place.y] = first.value;
+    }
+}
+
+#define INSTANTIATE(name, T) \
+    template [[host_name("reduce_" #name)]] kernel decltype(reduce<T>) reduce<T>; \
+    template [[host_name("arg_reduce_" #name)]] kernel decltype(arg_reduce<T>) arg_reduce<T>;
+
+INSTANTIATE(f32, float)
+INSTANTIATE(f16, half)
+INSTANTIATE(bf16, bf16)
+INSTANTIATE(i8, char)
+INSTANTIATE(u8, uchar)
+INSTANTIATE(i32, int)
+INSTANTIATE(u32, uint)
+INSTANTIATE(i64, long)

@@ -1,0 +1,222 @@
+//! [`Reduced`]: the one launcher of the kernels that make something of all elements along some axes.
+
+use std::cmp::Reverse;
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::error::{Error, Failure, Result};
+use crate::metal::compute::ComputeEncoder;
+use crate::metal::device::Size;
+use crate::ops::launch::{Grid, Launch, Operand};
+use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
+use crate::ops::shader::Shader;
+use crate::ops::tensor::layout::{Layout, MAX_RANK, Walk};
+use crate::ops::tensor::view::Tensor;
+use crate::ops::{LaneExecution, Ops};
+
+/// `max_threads` of `shaders/partials.h`.
+const MAX_THREADS: usize = 256;
+
+/// `Axes` of `shaders/partials.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Axes {
+    shape: [u64; MAX_RANK],
+    strides: [[u64; 2]; MAX_RANK],
+}
+
+/// `Rows` of `shaders/partials.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Arguments {
+    count: u64,
+    runs: u64,
+    divisor: f32,
+    width: u32,
+    kept_rank: u32,
+    rank: u32,
+    kept: Axes,
+    reduced: Axes,
+}
+
+/// An operation on each row of `x`: all elements along `axes` at one position of the other axes.
+pub(super) struct Reduced<'a> {
+    pub(super) function: &'static str,
+    pub(super) shader: Shader,
+    pub(super) kernel: &'static str,
+    /// The function constant number 1.
+    pub(super) operation: Constant,
+    pub(super) divisor: f32,
+    pub(super) x: Tensor<'a>,
+    /// Each is one of `x`, and named once.
+    pub(super) axes: &'a [usize],
+    pub(super) y: Tensor<'a>,
+    /// How `y` lies in the shape of `x`.
+    pub(super) y_layout: Layout,
+    /// Whether `y` may be `x`.
+    pub(super) in_place: bool,
+}
+
+/// How the elements are divided among threads.
+struct Division {
+    is_alone: bool,
+    is_dense: bool,
+    results: usize,
+    /// Elements of a result.
+    count: usize,
+}
+
+impl Reduced<'_> {
+    /// Checks the tensors and encodes the dispatch. The kernel reads all elements of `x` and writes all of `y`.
+    pub(super) fn encode(self, ops: &Ops, encoder: &mut ComputeEncoder<'_>) -> Result<()> {
+        let function = self.function;
+        if !self.y.layout().is_injective() {
+            let message = format!(
+                "y has the strides {:?} for the shape {:?}: several positions may share an element",
+                self.y.strides(),
+                self.y.shape()
+            );
+            return Err(Error::InvalidArgument(Failure::new(function, message)));
+        }
+        let operands = self.operands()?;
+        if self.y.count() == 0 {
+            return operands
+                .iter()
+                .try_for_each(|operand| operand.check(function));
+        }
+        let (kept, reduced) = self.walks();
+        let division = self.division(ops.lanes, &kept, &reduced)?;
+        let kernel = KernelName::new(self.shader, self.kernel)
+            .with(Constant::Bool(0, division.is_dense))
+            .with(self.operation)
+            .with(Constant::Bool(2, division.is_alone));
+        let pipeline = ops.pipelines.pipeline(kernel)?;
+        let most = pipeline
+            .max_total_threads_per_threadgroup()
+            .clamp(SIMD_WIDTH, MAX_THREADS);
+        let (grid, width) = division.grid(reduced.shape[0], 1 << most.ilog2());
+        let launch = Launch {
+            function,
+            pipeline: &pipeline,
+            arguments: Arguments {
+                count: division.count as u64,
+                runs: reduced.shape[1..].iter().product::<usize>() as u64,
+                divisor: self.divisor,
+                width: width as u32,
+                kept_rank: kept.shape.len() as u32,
+                rank: reduced.shape.len() as u32,
+                kept: axes_of(&kept),
+                reduced: axes_of(&reduced),
+            },
+            operands: &operands,
+            threadgroup_memory: 0,
+            grid,
+        };
+        // SAFETY: the kernel has one thread or threadgroup for each position of `kept`, and goes to the positions of `reduced`
+        // from there: together the positions of `x`, whose places in `x` and `y` are inside the extents of the operands.
+        unsafe { launch.encode(encoder) }
+    }
+
+    fn operands(&self) -> Result<[Operand<'_>; 2]> {
+        let (x, y) = (&self.x, &self.y);
+        let bytes = x.extent(self.function, "x")?;
+        let y_bytes = y.extent(self.function, "y")?;
+        let is_same = self.in_place
+            && x.view().offset() == y.view().offset()
+            && x.data_type().size() == y.data_type().size()
+            && x.layout() == y.layout();
+        if !is_same && x.view().overlaps(bytes, &y.view(), y_bytes) {
+            let message = "x and y overlap in their buffer";
+            return Err(Error::InvalidArgument(Failure::new(self.function, message)));
+        }
+        let read = Operand::read("x", x.view(), bytes, x.data_type().size());
+        let write = Operand::write("y", y.view(), y_bytes, y.data_type().size());
+        Ok([read, if is_same { write.in_place() } else { write }])
+    }
+
+    /// The walks through the results, and through the elements of one: neighbours in memory come after one another.
+    fn walks(&self) -> (Walk<2>, Walk<2>) {
+        let strides = self.x.strides();
+        let mut axes = self.axes.to_vec();
+        axes.sort_by_key(|axis| Reverse(strides[*axis].wrapping_sub(1)));
+        let kept: Vec<usize> = (0..self.x.rank())
+            .filter(|axis| !axes.contains(axis))
+            .collect();
+        let along = |axes: &[usize]| {
+            Walk::new(&[self.x.layout(), &self.y_layout].map(|layout| layout.along(axes)))
+        };
+        // Sizes beside one of 0 need not have a product.
+        let axes: &[usize] = match axes.iter().find(|axis| self.x.shape()[**axis] == 0) {
+            Some(empty) => &[*empty],
+            None => &axes,
+        };
+        (along(&kept), along(axes))
+    }
+
+    fn division(
+        &self,
+        lanes: LaneExecution,
+        kept: &Walk<2>,
+        reduced: &Walk<2>,
+    ) -> Result<Division> {
+        let results = kept.shape.iter().product::<usize>();
+        if u32::try_from(results).is_err() {
+            let message = format!(
+                "y of shape {:?} takes more threads than a grid may have",
+                self.y.shape()
+            );
+            return Err(Error::OutOfRange(Failure::new(self.function, message)));
+        }
+        let count = reduced.shape.iter().product();
+        // Threads of a GPU that run together should read neighbouring elements: those of a row, or those of neighbouring
+        // rows if there are enough of them.
+        let are_columns = kept.strides[0][0] == 1 && reduced.strides[0][0] != 1;
+        let is_alone = match lanes {
+            LaneExecution::InTurn => true,
+            LaneExecution::Lockstep => count < SIMD_WIDTH || (are_columns && results >= 1024),
+        };
+        let is_dense = reduced.strides[0][0] == 1 && (!self.in_place || reduced.strides[0][1] == 1);
+        Ok(Division {
+            is_alone,
+            is_dense,
+            results,
+            count,
+        })
+    }
+}
+
+impl Division {
+    /// The grid, and how many threads go side by side along runs of `run` elements. `most` is a power of two.
+    fn grid(&self, run: usize, most: usize) -> (Grid, usize) {
+        if self.is_alone {
+            // Long rows do not wait for one another in a threadgroup.
+            let threads = if self.count < 4096 { SIMD_WIDTH } else { 1 };
+            let grid = Grid::Threads {
+                grid: self.results.into(),
+                threadgroup: threads.min(self.results).into(),
+            };
+            return (grid, 1);
+        }
+        let threads = match self.count {
+            count if count < most => count.next_power_of_two().max(SIMD_WIDTH),
+            _ => most,
+        };
+        let grid = Grid::Threadgroups {
+            groups: self.results.into(),
+            threadgroup: Size::new(threads, 1, 1),
+        };
+        (grid, threads.min(1 << run.ilog2()))
+    }
+}
+
+fn axes_of(walk: &Walk<2>) -> Axes {
+    let mut axes = Axes {
+        shape: [1; MAX_RANK],
+        strides: [[0; 2]; MAX_RANK],
+    };
+    for (axis, (size, strides)) in walk.shape.iter().zip(&walk.strides).enumerate() {
+        axes.shape[axis] = *size as u64;
+        axes.strides[axis] = strides.map(|stride| stride as u64);
+    }
+    axes
+}
