@@ -224,7 +224,7 @@ mod tests {
                 8,
                 1.0,
                 Some(&[1.0f32, 1.0, 0.0, 1.0][..]),
-                "finite and not 0, not 0",
+                "a factor is 0, but factors must be finite and not 0",
             ),
         ] {
             let error = rope_frequencies(base, dimensions, scale, factors).unwrap_err();
