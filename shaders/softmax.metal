@@ -60,6 +60,10 @@ kernel void softmax(constant Rows &rows [[buffer(0)]],
     const Exponentials<T> exponentials = {x, largest};
     const float sum = total(gathered<float>(rows, Add, place.x, member, exponentials, values, rests));
     const Row row = {largest, sum, precise::log(sum)};
+    if (!is_alone) {
+        // Where y is x, other threads have read what this one writes.
+        threadgroup_barrier(mem_flags::mem_device);
+    }
     const ulong size = rows.reduced.shape[0];
     ulong i = is_alone ? 0 : thread_index;
     if (is_alone && is_dense) {
