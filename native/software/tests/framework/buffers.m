@@ -97,7 +97,8 @@ static void test_limits(void) {
     CHECK([device newBufferWithLength:[device maxBufferLength] + 1 options:0] == nil);
     CHECK([device newBufferWithLength:NSUIntegerMax options:0] == nil);
     CHECK_RAISES("must not be NULL", [device newBufferWithBytes:(void *_Nonnull)NULL length:4 options:0]);
-    CHECK_RAISES("a private buffer cannot", [device newBufferWithBytes:"abcd" length:4 options:MTLResourceStorageModePrivate]);
+    CHECK_RAISES("a private buffer cannot", [device newBufferWithBytes:"abcd" length:4
+                                                               options:MTLResourceStorageModePrivate]);
     CHECK_RAISES("storage mode 3", [device newBufferWithLength:4 options:MTLResourceStorageModeMemoryless]);
     CHECK_RAISES("unknown resource options", [device newBufferWithLength:4 options:1 << 20]);
     CHECK_RAISES("unknown hazard tracking mode 3", [device newBufferWithLength:4
