@@ -70,14 +70,7 @@ impl Reduced<'_> {
     /// Checks the tensors and encodes the dispatch. The kernel reads all elements of `x` and writes all of `y`.
     pub(super) fn encode(self, ops: &Ops, encoder: &mut ComputeEncoder<'_>) -> Result<()> {
         let function = self.function;
-        if !self.y.layout().is_injective() {
-            let message = format!(
-                "y has the strides {:?} for the shape {:?}: several positions may share an element",
-                self.y.strides(),
-                self.y.shape()
-            );
-            return Err(Error::InvalidArgument(Failure::new(function, message)));
-        }
+        self.y.require_own_elements(function, "y")?;
         let operands = self.operands()?;
         if self.y.count() == 0 {
             return operands
@@ -121,10 +114,7 @@ impl Reduced<'_> {
         let (x, y) = (&self.x, &self.y);
         let bytes = x.extent(self.function, "x")?;
         let y_bytes = y.extent(self.function, "y")?;
-        let is_same = self.in_place
-            && x.view().offset() == y.view().offset()
-            && x.data_type().size() == y.data_type().size()
-            && x.layout() == y.layout();
+        let is_same = self.in_place && x.is_same_elements(y);
         if !is_same && x.view().overlaps(bytes, &y.view(), y_bytes) {
             let message = "x and y overlap in their buffer";
             return Err(Error::InvalidArgument(Failure::new(self.function, message)));

@@ -171,6 +171,27 @@ impl<'a> Tensor<'a> {
         Ok(Tensor { layout, ..*self })
     }
 
+    /// An error if positions may share an element, so that writing them all would not give each its own.
+    pub(crate) fn require_own_elements(&self, function: &'static str, what: &str) -> Result<()> {
+        if self.layout.is_injective() {
+            return Ok(());
+        }
+        let message = format!(
+            "{what} has the strides {:?} for the shape {:?}: several positions may share an element",
+            self.strides(),
+            self.shape()
+        );
+        Err(Error::InvalidArgument(Failure::new(function, message)))
+    }
+
+    /// Whether each position has the same bytes in both.
+    pub(crate) fn is_same_elements(&self, other: &Tensor<'_>) -> bool {
+        self.view.buffer().is_same(other.view.buffer())
+            && self.view.offset() == other.view.offset()
+            && self.data_type.size() == other.data_type.size()
+            && self.layout == other.layout
+    }
+
     /// Bytes of memory from the first to the last element.
     pub(crate) fn extent(&self, function: &'static str, what: &str) -> Result<usize> {
         let extent = self.layout.extent();

@@ -65,14 +65,7 @@ impl Elementwise<'_> {
     /// Checks the tensors and encodes the dispatch. The kernel reads the inputs at each position of `y` and writes `y` there.
     pub(super) fn encode(self, ops: &Ops, encoder: &mut ComputeEncoder<'_>) -> Result<()> {
         let function = self.function;
-        if !self.y.layout().is_injective() {
-            let message = format!(
-                "y has the strides {:?} for the shape {:?}: several positions may share an element",
-                self.y.strides(),
-                self.y.shape()
-            );
-            return Err(Error::InvalidArgument(Failure::new(function, message)));
-        }
+        self.y.require_own_elements(function, "y")?;
         let mut layouts = [*self.y.layout(); MAX_TENSORS];
         let bytes = self.y.extent(function, "y")?;
         let mut operands = Vec::with_capacity(MAX_TENSORS);
@@ -81,10 +74,9 @@ impl Elementwise<'_> {
         for (place, (name, input)) in self.inputs.iter().enumerate() {
             let whole = input.broadcast(function, name, self.y.shape())?;
             let extent = whole.extent(function, name)?;
-            let is_in_place = whole.view().offset() == self.y.view().offset()
-                && whole.data_type().size() == self.y.data_type().size()
-                && whole.layout() == self.y.layout();
-            if !is_in_place && whole.view().overlaps(extent, &self.y.view(), bytes) {
+            if !whole.is_same_elements(&self.y)
+                && whole.view().overlaps(extent, &self.y.view(), bytes)
+            {
                 let message =
                     format!("{name} and y overlap in their buffer, but are not the same elements");
                 return Err(Error::InvalidArgument(Failure::new(function, message)));

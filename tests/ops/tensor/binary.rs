@@ -1,9 +1,9 @@
 //! Every function and comparison of two tensors, for every type.
 
 use half::{bf16, f16};
-use metal_bridge::ops::{Binary, Comparison, DataType, Right, Tensor};
+use metal_bridge::ops::{Binary, Comparison, Right, Tensor};
 
-use super::values::{Sample, half_unit, least, read, room, samples};
+use super::values::{Sample, is_close, read, room, samples};
 use crate::support::{buffer, ops, rng, run};
 
 const OPERATIONS: [Binary; 8] = [
@@ -92,19 +92,9 @@ fn floats<T: Sample>(seed: u64) {
         };
         for (a, b, y) in results(operation, &a, &b) {
             let exact = exact_of_floats(operation, a.exact(), b.exact());
-            let relative = 2.0 * units * half_unit(DataType::F32) + half_unit(T::DATA_TYPE);
-            let bound =
-                exact.abs() * relative + least(T::DATA_TYPE) + units * f64::from(f32::MIN_POSITIVE);
-            let nearest = T::nearest(exact).exact();
-            let largest = T::nearest(f64::MAX).exact();
-            let y = y.exact();
-            let is_right = y == nearest
-                || (y.is_nan() && exact.is_nan())
-                || (y - exact).abs() <= bound
-                || (y.abs() == largest.abs() && nearest.abs() * (1.0 + relative) >= largest.abs());
             assert!(
-                is_right,
-                "{operation:?} of {a:?} and {b:?}, {}: {y} is not {exact}",
+                is_close(y, exact, units),
+                "{operation:?} of {a:?} and {b:?}, {}: {y:?} is not {exact}",
                 T::DATA_TYPE.name()
             );
         }

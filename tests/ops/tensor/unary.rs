@@ -2,9 +2,9 @@
 
 use half::{bf16, f16};
 use metal_bridge::Error;
-use metal_bridge::ops::{DataType, Tensor, Unary};
+use metal_bridge::ops::{Tensor, Unary};
 
-use super::values::{Sample, half_unit, least, read, room, samples};
+use super::values::{Sample, is_close, read, room, samples};
 use crate::support::{buffer, ops, refused, rng, run};
 
 type Function = fn(f64) -> f64;
@@ -108,19 +108,9 @@ fn floats<T: Sample>(seed: u64) {
                 _ => units,
             };
             let exact = exact(x.exact());
-            // The result is rounded to f32, and then to its type.
-            let relative = 2.0 * units * half_unit(DataType::F32) + half_unit(T::DATA_TYPE);
-            let bound =
-                exact.abs() * relative + least(T::DATA_TYPE) + units * f64::from(f32::MIN_POSITIVE);
-            let nearest = T::nearest(exact).exact();
-            let (y, largest) = (y.exact(), T::nearest(f64::MAX).exact());
-            let is_right = y == nearest
-                || (y.is_nan() && exact.is_nan())
-                || (y - exact).abs() <= bound
-                || (y.abs() == largest.abs() && nearest.abs() * (1.0 + relative) >= largest.abs());
             assert!(
-                is_right,
-                "{operation:?} of {x:?}, a {}: {y} is not {exact}",
+                is_close(y, exact, units),
+                "{operation:?} of {x:?}, a {}: {y:?} is not {exact}",
                 T::DATA_TYPE.name()
             );
         }

@@ -89,6 +89,18 @@ macro_rules! integer_samples {
 
 integer_samples!(i8, u8, i32, u32, i64);
 
+/// Whether `y` is the exact value but for `units` in the last place of an `f32`, and the rounding to its type after that.
+pub fn is_close<T: Sample>(y: T, exact: f64, units: f64) -> bool {
+    let relative = 2.0 * units * half_unit(DataType::F32) + half_unit(T::DATA_TYPE);
+    let bound = exact.abs() * relative + least(T::DATA_TYPE) + units * f64::from(f32::MIN_POSITIVE);
+    let nearest = T::nearest(exact).exact();
+    let (y, largest) = (y.exact(), T::nearest(f64::MAX).exact());
+    y == nearest
+        || (y.is_nan() && exact.is_nan())
+        || (y - exact).abs() <= bound
+        || (y.abs() == largest.abs() && nearest.abs() * (1.0 + relative) >= largest.abs())
+}
+
 /// Random elements, after those that calculations stumble over.
 pub fn samples<T: Sample>(rng: &mut SmallRng, count: usize) -> Vec<T> {
     let special = [
