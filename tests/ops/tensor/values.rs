@@ -8,7 +8,7 @@ use rand::rngs::SmallRng;
 
 use crate::support::buffer;
 
-/// An element and its value as a number. Floats are exact in `f64`, integers in `i128`.
+/// An element and its value as a number: exact, but for large numbers of type `i64`.
 pub trait Sample: Element + PartialEq + std::fmt::Debug {
     fn exact(self) -> f64;
     /// The nearest element.
