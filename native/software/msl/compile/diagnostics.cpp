@@ -192,6 +192,32 @@ void drop_consequences(Diagnostics &diagnostics, const std::set<std::pair<std::s
     });
 }
 
+// The class of a vector under the name that Metal gives it. An alias that says the same is left out.
+std::string with_vector_names(std::string text) {
+    constexpr std::array<std::array<std::string_view, 2>, 6> components = {{{"unsigned char", "uchar"},
+                                                                            {"unsigned short", "ushort"},
+                                                                            {"unsigned int", "uint"},
+                                                                            {"unsigned long", "ulong"},
+                                                                            {"_Float16", "half"},
+                                                                            {"__bf16", "bfloat"}}};
+    constexpr std::string_view begin = "smtl_vector_of<", aka = " (aka '";
+    text = replace_all(std::move(text), "metal::smtl_vector_of<", begin);
+    for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at + 1)) {
+        const std::size_t bracket = text.find_first_of("<[>", at + begin.size()), close = bracket + 3;
+        if (bracket == std::string::npos || text[bracket] != '[' || text.substr(bracket + 2, 2) != "]>") continue;
+        std::string name = text.substr(at + begin.size(), bracket - at - begin.size());
+        const auto *component =
+            std::find_if(components.begin(), components.end(), [&](const auto &words) { return words[0] == name; });
+        if (component != components.end()) name = (*component)[1];
+        name += text[bracket + 1];
+        text.replace(at, close + 1 - at, name);
+        if (!std::string_view(text).substr(0, at).ends_with("'" + name + "'" + std::string(aka))) continue;
+        at -= aka.size();
+        text.erase(at, aka.size() + name.size() + 2);
+    }
+    return text;
+}
+
 // Clang writes address spaces as OpenCL's, and speaks of its own C++.
 std::string in_metals_words(std::string text) {
     constexpr std::array<std::array<std::string_view, 2>, 9> names = {
@@ -206,7 +232,7 @@ std::string in_metals_words(std::string text) {
          {"variable length arrays in C++ are a Clang extension",
           "the length of an array must be a constant expression"}}};
     for (const auto &[clangs, metals] : names) text = replace_all(std::move(text), clangs, metals);
-    return text;
+    return with_vector_names(std::move(text));
 }
 
 }  // namespace

@@ -333,12 +333,31 @@ void test_mixed_halves() {
     CHECK(run(apart.specialize("k", {}), {&h, &b, &o}, 1).empty());
 }
 
-// A component of a vector of bool is 0 or 1, which sums would not leave so.
-void test_arithmetic_of_bools() {
-    for (const char *wrong : {"t + t", "t - true", "1 * t", "-t", "t << 1", "t / t", "t %= t", "++t"}) {
-        const compiled sum(head + "kernel void k(device bool4 *x) {\n  bool4 t = x[0];\n  x[0] = " + wrong + ";\n}\n");
-        if (!CHECK(sum.library == nullptr)) std::fprintf(stderr, "accepted: %s\n", wrong);
-        CHECK(sum.says("Metal has no arithmetic on vectors of bool"));
+// An operator that a vector does not have is an error where the source uses it, in the words of the language. A
+// component of a vector of bool is 0 or 1, which sums would not leave so.
+void test_operators_that_vectors_lack() {
+    const std::pair<const char *, std::vector<const char *>> lacking[] = {
+        {"bool4", {"t + t", "t - true", "1 * t", "-t", "+t", "t << 1", "t >> t", "t / t", "t %= t", "++t", "t--"}},
+        {"float4",
+         {"t % t", "t % 2", "2 & t", "t | t", "t ^= t", "~t", "t << 1", "t >> uint4(1)", "t <<= t", "t %= 2"}},
+        {"half2", {"t % t", "t &= t", "1 << t", "~t.yx", "t.xy % t", "t >>= int2(1)"}},
+    };
+    const char *openings[] = {"error: invalid operands to binary expression ('", "error: invalid argument type '",
+                              "error: no viable overloaded '", "error: cannot increment value of type '",
+                              "error: cannot decrement value of type '"};
+    for (const auto &[type, wrongs] : lacking) {
+        for (const char *wrong : wrongs) {
+            const compiled code(head + "kernel void k(device " + type + " *x) {\n  " + type +
+                                " t = x[0];\n  x[0] = " + wrong + ";\n}\n");
+            if (!CHECK(code.library == nullptr)) std::fprintf(stderr, "accepted: %s of %s\n", wrong, type);
+            const size_t error = code.log.find("error: ");
+            const std::string rest = error == std::string::npos ? "" : code.log.substr(error);
+            const bool is_said = std::any_of(std::begin(openings), std::end(openings),
+                                             [&](const char *opening) { return rest.starts_with(opening); });
+            if (!CHECK(is_said && rest.find("error: ", 1) == std::string::npos) ||
+                !CHECK(code.log.starts_with("program_source:5:") && code.log.find("smtl") == std::string::npos))
+                std::fprintf(stderr, "%s of %s: %s\n", wrong, type, code.log.c_str());
+        }
     }
     const compiled logic(
         head + "kernel void k(device bool4 *x) { x[0] = ~x[1] & x[2] | !x[3] ^ x[4]; x[0] |= x[1] != x[2]; }\n");
@@ -387,7 +406,7 @@ int main() {
     test_unsupported();
     test_atomics();
     test_mixed_halves();
-    test_arithmetic_of_bools();
+    test_operators_that_vectors_lack();
     test_writes_to_values();
     test_padding_between_bases();
     return check::report("msl/errors_test");

@@ -109,45 +109,45 @@ template <int N, class Mask> SMTL_FUNCTION constexpr vec<bool, N> to_bools(Mask 
 
 }  // namespace smtl_detail
 
-// A bool of a vector is a byte that has to stay 0 or 1. Metal has only comparisons, `&`, `|`, `^`, `~` and `!` for
-// them.
-#define SMTL_ARITHMETIC static_assert(!is_same_v<T, bool>, "Metal has no arithmetic on vectors of bool")
-#define SMTL_VECTOR_BINARY(op, check)                                                                             \
-    friend SMTL_FUNCTION constexpr smtl_vector_of operator op(smtl_vector_of a, smtl_vector_of b) {               \
-        check;                                                                                                    \
-        return smtl_vector_of(from_native, native_t(a.native op b.native));                                       \
-    }                                                                                                             \
-    friend SMTL_FUNCTION volatile smtl_vector_of &operator op##=(volatile smtl_vector_of & a, smtl_vector_of b) { \
-        return a = smtl_vector_of(a) op b;                                                                        \
-    }                                                                                                             \
-    friend SMTL_FUNCTION constexpr smtl_vector_of &operator op##=(smtl_vector_of & a, smtl_vector_of b) {         \
-        check;                                                                                                    \
-        a.native = native_t(a.native op b.native);                                                                \
-        return a;                                                                                                 \
+namespace smtl_detail {
+// What an operand is in an operator that its vector does not have. Nothing converts to it, so clang refuses the
+// operator where the source uses it.
+template <class Vector> struct no_operand;
+}  // namespace smtl_detail
+
+#define SMTL_VECTOR_BINARY(op, Operand)                                                                    \
+    friend SMTL_FUNCTION constexpr smtl_vector_of operator op(smtl_vector_of a, Operand b) {               \
+        return smtl_vector_of(from_native, native_t(a.native op b.native));                                \
+    }                                                                                                      \
+    friend SMTL_FUNCTION volatile smtl_vector_of &operator op##=(volatile smtl_vector_of & a, Operand b) { \
+        return a = smtl_vector_of(a) op b;                                                                 \
+    }                                                                                                      \
+    friend SMTL_FUNCTION constexpr smtl_vector_of &operator op##=(smtl_vector_of & a, Operand b) {         \
+        a.native = native_t(a.native op b.native);                                                         \
+        return a;                                                                                          \
     }
 // The counts of a shift may have another type than what is shifted. Clang masks none of them where it computes itself.
-#define SMTL_VECTOR_SHIFT(op)                                                                                     \
-    friend SMTL_FUNCTION constexpr smtl_vector_of operator op(smtl_vector_of a, smtl_vector_of b) {               \
-        SMTL_ARITHMETIC;                                                                                          \
-        return smtl_vector_of(from_native, native_t(a.native op(b.native & native_t(sizeof(T) * 8 - 1))));        \
-    }                                                                                                             \
-    template <class U>                                                                                            \
-    friend SMTL_FUNCTION constexpr smtl_vector_of operator op(smtl_vector_of a, ::smtl::shift_count<U> b) {       \
-        return a op smtl_vector_of(T(b.value));                                                                   \
-    }                                                                                                             \
-    template <class U, class = enable_if_t<smtl_is_integral_v<U> && !is_same_v<T, U>>>                            \
-    friend SMTL_FUNCTION constexpr smtl_vector_of operator op(smtl_vector_of a, vec<U, size> b) {                 \
-        return a op smtl_vector_of(b);                                                                            \
-    }                                                                                                             \
-    friend SMTL_FUNCTION volatile smtl_vector_of &operator op##=(volatile smtl_vector_of & a, smtl_vector_of b) { \
-        return a = smtl_vector_of(a) op b;                                                                        \
-    }                                                                                                             \
-    friend SMTL_FUNCTION constexpr smtl_vector_of &operator op##=(smtl_vector_of & a, smtl_vector_of b) {         \
-        return a = a op b;                                                                                        \
-    }                                                                                                             \
-    template <class U, class = enable_if_t<smtl_is_integral_v<U> && !is_same_v<T, U>>>                            \
-    friend SMTL_FUNCTION constexpr smtl_vector_of &operator op##=(smtl_vector_of & a, vec<U, size> b) {           \
-        return a = a op smtl_vector_of(b);                                                                        \
+#define SMTL_VECTOR_SHIFT(op)                                                                                   \
+    friend SMTL_FUNCTION constexpr smtl_vector_of operator op(smtl_vector_of a, smtl_integer b) {               \
+        return smtl_vector_of(from_native, native_t(a.native op(b.native & native_t(sizeof(T) * 8 - 1))));      \
+    }                                                                                                           \
+    template <class U>                                                                                          \
+    friend SMTL_FUNCTION constexpr smtl_vector_of operator op(smtl_integer a, ::smtl::shift_count<U> b) {       \
+        return a op smtl_vector_of(T(b.value));                                                                 \
+    }                                                                                                           \
+    template <class U, class = enable_if_t<smtl_is_integral_v<U> && !is_same_v<T, U>>>                          \
+    friend SMTL_FUNCTION constexpr smtl_vector_of operator op(smtl_integer a, vec<U, size> b) {                 \
+        return a op smtl_vector_of(b);                                                                          \
+    }                                                                                                           \
+    friend SMTL_FUNCTION volatile smtl_vector_of &operator op##=(volatile smtl_vector_of & a, smtl_integer b) { \
+        return a = smtl_vector_of(a) op b;                                                                      \
+    }                                                                                                           \
+    friend SMTL_FUNCTION constexpr smtl_vector_of &operator op##=(smtl_vector_of & a, smtl_integer b) {         \
+        return a = a op b;                                                                                      \
+    }                                                                                                           \
+    template <class U, class = enable_if_t<smtl_is_integral_v<U> && !is_same_v<T, U>>>                          \
+    friend SMTL_FUNCTION constexpr smtl_vector_of &operator op##=(smtl_integer & a, vec<U, size> b) {           \
+        return a = a op smtl_vector_of(b);                                                                      \
     }
 #define SMTL_VECTOR_COMPARE(op)                                                                      \
     friend SMTL_FUNCTION constexpr vec<bool, size> operator op(smtl_vector_of a, smtl_vector_of b) { \
@@ -169,78 +169,83 @@ constexpr bool is_volatile_of<V, Vector, true> = is_same_v<remove_cv_t<remove_ad
     }
 
 // What vectors of every length share.
-#define SMTL_VECTOR_MEMBERS(N)                                                                                         \
-    static constexpr int size = N;                                                                                     \
-    using value_type = T;                                                                                              \
-    using native_t = smtl_detail::native_t<T, N>;                                                                      \
-    using from_native_t = smtl_detail::from_native_t;                                                                  \
-    static constexpr from_native_t from_native{};                                                                      \
-                                                                                                                       \
-    native_t native;                                                                                                   \
-                                                                                                                       \
-    smtl_vector_of() = default;                                                                                        \
-    SMTL_FUNCTION constexpr smtl_vector_of(from_native_t, native_t value) : native(value) {}                           \
-    SMTL_FUNCTION constexpr smtl_vector_of(T value) : native(typename smtl_detail::component<T>::type(value)) {}       \
-    template <class U>                                                                                                 \
-    SMTL_FUNCTION explicit constexpr smtl_vector_of(vec<U, N> other)                                                   \
-        : native(smtl_detail::convert<T, U, N>(other.native)) {}                                                       \
-                                                                                                                       \
-    /* Of volatile vectors. Templates, so that a vector stays what is copied by its bytes. */                          \
-    template <class V, class = enable_if_t<smtl_detail::is_volatile_of<V, smtl_vector_of>>>                            \
-    SMTL_FUNCTION smtl_vector_of(V &other) : native(other.native) {}                                                   \
-    SMTL_VOLATILE_ASSIGNMENT                                                                                           \
-    /* Of what is computed, a swizzle say, the components can only be read. */                                         \
-    SMTL_FUNCTION volatile T &operator[](int i) volatile & { return reinterpret_cast<volatile T *>(&native)[i]; }      \
-    SMTL_FUNCTION T operator[](int i) const volatile & { return reinterpret_cast<const volatile T *>(&native)[i]; }    \
-                                                                                                                       \
-    SMTL_FUNCTION T &operator[](int i) & { return reinterpret_cast<T *>(&native)[i]; }                                 \
-    SMTL_FUNCTION constexpr T operator[](int i) const & { return T(native[i]); }                                       \
-                                                                                                                       \
-    SMTL_VECTOR_BINARY(+, SMTL_ARITHMETIC)                                                                             \
-    SMTL_VECTOR_BINARY(-, SMTL_ARITHMETIC)                                                                             \
-    SMTL_VECTOR_BINARY(*, SMTL_ARITHMETIC)                                                                             \
-    SMTL_VECTOR_BINARY(/, SMTL_ARITHMETIC)                                                                             \
-    SMTL_VECTOR_BINARY(%, SMTL_ARITHMETIC)                                                                             \
-    SMTL_VECTOR_BINARY(&, )                                                                                            \
-    SMTL_VECTOR_BINARY(|, )                                                                                            \
-    SMTL_VECTOR_BINARY(^, )                                                                                            \
-    SMTL_VECTOR_SHIFT(<<)                                                                                              \
-    SMTL_VECTOR_SHIFT(>>)                                                                                              \
-    SMTL_VECTOR_COMPARE(==)                                                                                            \
-    SMTL_VECTOR_COMPARE(!=)                                                                                            \
-    SMTL_VECTOR_COMPARE(<)                                                                                             \
-    SMTL_VECTOR_COMPARE(<=)                                                                                            \
-    SMTL_VECTOR_COMPARE(>)                                                                                             \
-    SMTL_VECTOR_COMPARE(>=)                                                                                            \
-    friend SMTL_FUNCTION constexpr vec<bool, N> operator&&(smtl_vector_of a, smtl_vector_of b) {                       \
-        return vec<bool, N>(a) & vec<bool, N>(b);                                                                      \
-    }                                                                                                                  \
-    friend SMTL_FUNCTION constexpr vec<bool, N> operator||(smtl_vector_of a, smtl_vector_of b) {                       \
-        return vec<bool, N>(a) | vec<bool, N>(b);                                                                      \
-    }                                                                                                                  \
-    friend SMTL_FUNCTION constexpr vec<bool, N> operator!(smtl_vector_of a) {                                          \
-        return smtl_detail::to_bools<N>(a.native == native_t(0));                                                      \
-    }                                                                                                                  \
-    friend SMTL_FUNCTION constexpr smtl_vector_of operator+(smtl_vector_of a) { return a; }                            \
-    friend SMTL_FUNCTION constexpr smtl_vector_of operator-(smtl_vector_of a) {                                        \
-        SMTL_ARITHMETIC;                                                                                               \
-        return smtl_vector_of(from_native, native_t(-a.native));                                                       \
-    }                                                                                                                  \
-    friend SMTL_FUNCTION constexpr smtl_vector_of operator~(smtl_vector_of a) {                                        \
-        if constexpr (is_same_v<T, bool>) return smtl_vector_of(from_native, native_t(a.native ^ native_t(1)));        \
-        return smtl_vector_of(from_native, native_t(~a.native));                                                       \
-    }                                                                                                                  \
-    friend SMTL_FUNCTION constexpr smtl_vector_of &operator++(smtl_vector_of &a) { return a += smtl_vector_of(T(1)); } \
-    friend SMTL_FUNCTION constexpr smtl_vector_of &operator--(smtl_vector_of &a) { return a -= smtl_vector_of(T(1)); } \
-    friend SMTL_FUNCTION constexpr smtl_vector_of operator++(smtl_vector_of &a, int) {                                 \
-        const smtl_vector_of before = a;                                                                               \
-        a += smtl_vector_of(T(1));                                                                                     \
-        return before;                                                                                                 \
-    }                                                                                                                  \
-    friend SMTL_FUNCTION constexpr smtl_vector_of operator--(smtl_vector_of &a, int) {                                 \
-        const smtl_vector_of before = a;                                                                               \
-        a -= smtl_vector_of(T(1));                                                                                     \
-        return before;                                                                                                 \
+#define SMTL_VECTOR_MEMBERS(N)                                                                                      \
+    static constexpr int size = N;                                                                                  \
+    using value_type = T;                                                                                           \
+    using native_t = smtl_detail::native_t<T, N>;                                                                   \
+    using from_native_t = smtl_detail::from_native_t;                                                               \
+    static constexpr from_native_t from_native{};                                                                   \
+                                                                                                                    \
+    /* Operands, by what a vector of this type may be: a bool of it is a byte that has to stay 0 or 1. */           \
+    using smtl_no_operand = smtl_detail::no_operand<smtl_vector_of>;                                                \
+    using smtl_number = conditional_t<is_same_v<T, bool>, smtl_no_operand, smtl_vector_of>;                         \
+    using smtl_bits = conditional_t<smtl_is_integral_v<T>, smtl_vector_of, smtl_no_operand>;                        \
+    using smtl_integer = conditional_t<is_same_v<T, bool>, smtl_no_operand, smtl_bits>;                             \
+                                                                                                                    \
+    native_t native;                                                                                                \
+                                                                                                                    \
+    smtl_vector_of() = default;                                                                                     \
+    SMTL_FUNCTION constexpr smtl_vector_of(from_native_t, native_t value) : native(value) {}                        \
+    SMTL_FUNCTION constexpr smtl_vector_of(T value) : native(typename smtl_detail::component<T>::type(value)) {}    \
+    template <class U>                                                                                              \
+    SMTL_FUNCTION explicit constexpr smtl_vector_of(vec<U, N> other)                                                \
+        : native(smtl_detail::convert<T, U, N>(other.native)) {}                                                    \
+                                                                                                                    \
+    /* Of volatile vectors. Templates, so that a vector stays what is copied by its bytes. */                       \
+    template <class V, class = enable_if_t<smtl_detail::is_volatile_of<V, smtl_vector_of>>>                         \
+    SMTL_FUNCTION smtl_vector_of(V &other) : native(other.native) {}                                                \
+    SMTL_VOLATILE_ASSIGNMENT                                                                                        \
+    /* Of what is computed, a swizzle say, the components can only be read. */                                      \
+    SMTL_FUNCTION volatile T &operator[](int i) volatile & { return reinterpret_cast<volatile T *>(&native)[i]; }   \
+    SMTL_FUNCTION T operator[](int i) const volatile & { return reinterpret_cast<const volatile T *>(&native)[i]; } \
+                                                                                                                    \
+    SMTL_FUNCTION T &operator[](int i) & { return reinterpret_cast<T *>(&native)[i]; }                              \
+    SMTL_FUNCTION constexpr T operator[](int i) const & { return T(native[i]); }                                    \
+                                                                                                                    \
+    SMTL_VECTOR_BINARY(+, smtl_number)                                                                              \
+    SMTL_VECTOR_BINARY(-, smtl_number)                                                                              \
+    SMTL_VECTOR_BINARY(*, smtl_number)                                                                              \
+    SMTL_VECTOR_BINARY(/, smtl_number)                                                                              \
+    SMTL_VECTOR_BINARY(%, smtl_integer)                                                                             \
+    SMTL_VECTOR_BINARY(&, smtl_bits)                                                                                \
+    SMTL_VECTOR_BINARY(|, smtl_bits)                                                                                \
+    SMTL_VECTOR_BINARY(^, smtl_bits)                                                                                \
+    SMTL_VECTOR_SHIFT(<<)                                                                                           \
+    SMTL_VECTOR_SHIFT(>>)                                                                                           \
+    SMTL_VECTOR_COMPARE(==)                                                                                         \
+    SMTL_VECTOR_COMPARE(!=)                                                                                         \
+    SMTL_VECTOR_COMPARE(<)                                                                                          \
+    SMTL_VECTOR_COMPARE(<=)                                                                                         \
+    SMTL_VECTOR_COMPARE(>)                                                                                          \
+    SMTL_VECTOR_COMPARE(>=)                                                                                         \
+    friend SMTL_FUNCTION constexpr vec<bool, N> operator&&(smtl_vector_of a, smtl_vector_of b) {                    \
+        return vec<bool, N>(a) & vec<bool, N>(b);                                                                   \
+    }                                                                                                               \
+    friend SMTL_FUNCTION constexpr vec<bool, N> operator||(smtl_vector_of a, smtl_vector_of b) {                    \
+        return vec<bool, N>(a) | vec<bool, N>(b);                                                                   \
+    }                                                                                                               \
+    friend SMTL_FUNCTION constexpr vec<bool, N> operator!(smtl_vector_of a) {                                       \
+        return smtl_detail::to_bools<N>(a.native == native_t(0));                                                   \
+    }                                                                                                               \
+    friend SMTL_FUNCTION constexpr smtl_vector_of operator+(smtl_number a) { return a; }                            \
+    friend SMTL_FUNCTION constexpr smtl_vector_of operator-(smtl_number a) {                                        \
+        return smtl_vector_of(from_native, native_t(-a.native));                                                    \
+    }                                                                                                               \
+    friend SMTL_FUNCTION constexpr smtl_vector_of operator~(smtl_bits a) {                                          \
+        if constexpr (is_same_v<T, bool>) return smtl_vector_of(from_native, native_t(a.native ^ native_t(1)));     \
+        return smtl_vector_of(from_native, native_t(~a.native));                                                    \
+    }                                                                                                               \
+    friend SMTL_FUNCTION constexpr smtl_vector_of &operator++(smtl_number &a) { return a += smtl_vector_of(T(1)); } \
+    friend SMTL_FUNCTION constexpr smtl_vector_of &operator--(smtl_number &a) { return a -= smtl_vector_of(T(1)); } \
+    friend SMTL_FUNCTION constexpr smtl_vector_of operator++(smtl_number &a, int) {                                 \
+        const smtl_vector_of before = a;                                                                            \
+        a += smtl_vector_of(T(1));                                                                                  \
+        return before;                                                                                              \
+    }                                                                                                               \
+    friend SMTL_FUNCTION constexpr smtl_vector_of operator--(smtl_number &a, int) {                                 \
+        const smtl_vector_of before = a;                                                                            \
+        a -= smtl_vector_of(T(1));                                                                                  \
+        return before;                                                                                              \
     }
 
 template <class T> struct smtl_vector_of<T[2]> {
