@@ -85,6 +85,22 @@ private:
 };
 template <class... Shown> region(uint32_t, Shown...) -> region<Shown...>;
 
+/* The last statement of a kernel, in which no variable from before it is shown: a lane that has done it ends. */
+class last_region {
+public:
+    SMTL_INLINE explicit last_region(SMTL_SITE) {
+        region_.shown = nullptr;
+        region_.shown_count = 0;
+        enter_region(region_, site);
+    }
+    SMTL_INLINE ~last_region() { current_core()->contexts[current_thread()].region = region_.outer; }
+    last_region(const last_region &) = delete;
+    last_region &operator=(const last_region &) = delete;
+
+private:
+    smtl_region region_;
+};
+
 /* Lanes in another branch wait until those in the branches before it have left them, wherever these are in functions.
  */
 SMTL_INLINE void take_turn(SMTL_SITE) {

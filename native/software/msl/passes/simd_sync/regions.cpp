@@ -174,7 +174,8 @@ Index FunctionSync::Regions::control(Index begin, Index end, bool apart) {
         if (i < end && source[i].is(";")) ++i;
     }
     scopes.pop_back();
-    if (parts && talks({begin, i})) regions[number].range = {begin, i};
+    const bool last = depth == 1 && function.declaration_.kernel && i + 1 == function.body_.end;
+    if (parts && talks({begin, i})) regions[number] = {{begin, i}, last ? Kind::last_statement : Kind::statement};
     return i;
 }
 
@@ -186,7 +187,8 @@ void FunctionSync::Regions::walk() {
     if (returns && !function.declaration_.kernel) regions.front().range = function.body_;
 }
 
-std::string FunctionSync::Regions::declaration(Range statement, std::set<Index> &named) const {
+std::string FunctionSync::Regions::declaration(const Region &region, std::set<Index> &named) const {
+    const Range statement = region.range;
     std::set<Index> shown;
     std::string variables;
     auto operand = std::lower_bound(operands.begin(), operands.end(), statement.begin,
@@ -199,8 +201,8 @@ std::string FunctionSync::Regions::declaration(Range statement, std::set<Index> 
             variables += ", ::smtl::show<" + number(declared) + ">(" + std::string(name) + ")";
         }
     }
-    return variables.empty() ? " ::smtl::region<> smtl_region;"
-                             : " ::smtl::region smtl_region(::smtl::region_site()" + variables + ");";
+    if (!variables.empty()) return " ::smtl::region smtl_region(::smtl::region_site()" + variables + ");";
+    return region.kind == Kind::last_statement ? " ::smtl::last_region smtl_region;" : " ::smtl::region<> smtl_region;";
 }
 
 void FunctionSync::Regions::edit() {
@@ -214,7 +216,7 @@ void FunctionSync::Regions::edit() {
             function.write_around(range, " (::smtl::take_turn(),", ")");
             continue;
         }
-        const std::string text = region.kind == Kind::turn ? " ::smtl::take_turn();" : declaration(range, named);
+        const std::string text = region.kind == Kind::turn ? " ::smtl::take_turn();" : declaration(region, named);
         if (region.kind == Kind::expression) {
             function.write_around(range, " ({" + text, "; })");
         } else if (source[range.begin].is("{") || source[range.begin].is(":")) {

@@ -9,6 +9,7 @@ namespace smtl::msl {
 struct FunctionSync::Regions {
     enum class Kind {
         statement,
+        last_statement,  // of a kernel: no lane waits behind it
         expression,
         turn,
         turn_in_expression
@@ -56,7 +57,7 @@ struct FunctionSync::Regions {
     Index statement(Index begin, Index end, bool apart);
     Index control(Index begin, Index end, bool apart);
     static std::string number(Index declared) { return std::to_string(declared + 1); }
-    std::string declaration(Range statement, std::set<Index> &named) const;
+    std::string declaration(const Region &region, std::set<Index> &named) const;
     void write_operand(const Operand &operand);
 
     // choices.cpp
