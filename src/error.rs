@@ -122,7 +122,7 @@ impl Failure {
         &self.function
     }
 
-    /// What went wrong, with the values that were at fault.
+    /// What went wrong, and with which values.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -33,11 +33,11 @@
  *   Metal calls callbacks on threads of its own. The last release of an event or of a no-copy buffer may call back on
  *   the releasing thread. Callbacks may call this API, and must not unwind (C++ exceptions, Rust panics, longjmp) into
  *   the caller. A call that takes a context and its destructor (mtb_context_destructor) takes over the context,
- * whatever the call returns. A queue runs its callbacks one after the other. A wait in a callback (or in its context's
- *   destructor) for work of the same queue that has not completed, its own command buffer included, could never end:
- *   such a wait fails with MTB_DEADLOCK. So does a wait for a free slot of that queue, unless its timeout is shorter
- *   than MTB_SLOT_TIMEOUT. In a deallocator that Metal calls on a thread of its own this holds for every queue, since
- *   nobody knows which queues Metal needs the thread for.
+ *   whatever the call returns. A queue runs its callbacks one after the other. A wait in a callback (or in its
+ *   context's destructor) for work of the same queue that has not completed, its own command buffer included, could
+ *   never end: such a wait fails with MTB_DEADLOCK. So does a wait for a free slot of that queue, unless its timeout is
+ *   shorter than MTB_SLOT_TIMEOUT. In a deallocator that Metal calls on a thread of its own this holds for every queue,
+ *   since nobody knows which queues Metal needs the thread for.
  *   The bridge does not see two kinds of cycle: a callback that waits for an event, or for another queue, whose work
  *   waits for this queue's later work; and a callback that joins a thread which waits for this queue. Give such waits a
  *   timeout. A wait behind a callback that has run for two seconds prints a line on stderr, once for each callback.
@@ -87,7 +87,7 @@ bool mtb_process_is_forked(void);
 typedef struct mtb_error mtb_error;
 typedef struct mtb_device mtb_device;                   /* MTLDevice */
 typedef struct mtb_buffer mtb_buffer;                   /* MTLBuffer */
-typedef struct mtb_command_queue mtb_command_queue;                     /* MTLCommandQueue */
+typedef struct mtb_command_queue mtb_command_queue;     /* MTLCommandQueue */
 typedef struct mtb_command_buffer mtb_command_buffer;   /* MTLCommandBuffer */
 typedef struct mtb_compute_encoder mtb_compute_encoder; /* MTLComputeCommandEncoder */
 typedef struct mtb_blit_encoder mtb_blit_encoder;       /* MTLBlitCommandEncoder */
@@ -179,7 +179,7 @@ mtb_status mtb_error_status(const mtb_error *error);
 int64_t mtb_error_code(const mtb_error *error);
 /* The NSError domain if Metal gave an error, "metal_bridge" otherwise. */
 const char *mtb_error_domain(const mtb_error *error);
-/* What went wrong, with the values that were at fault. */
+/* What went wrong, and with which values. */
 const char *mtb_error_message(const mtb_error *error);
 /* Where: the function of this API that failed. */
 const char *mtb_error_function(const mtb_error *error);
@@ -498,10 +498,10 @@ typedef struct mtb_completion {
 
 typedef void (*mtb_completion_callback)(const mtb_completion *completion, void *context);
 /* Frees a callback's context. The bridge calls it exactly once: after the callback, or when nothing can call the
- * callback any more. If the call that was given the context fails, that is before the call returns, with one exception:
- * after MTB_EXCEPTION Metal may run the command buffer all the same, and then it is after the callback. (It is never,
- * if Metal also raises an exception when the bridge asks whether the command buffer runs.) May be NULL: then the
- * context stays the caller's. */
+ * callback any more. If the call that takes the context fails, the bridge calls it before that call returns, except
+ * after MTB_EXCEPTION: if Metal runs the command buffer all the same, the bridge calls it after the callback. (If Metal
+ * raises another exception when the bridge asks whether the command buffer runs, the bridge never calls it.) May be
+ * NULL: then the context stays the caller's. */
 typedef void (*mtb_context_destructor)(void *context);
 
 /* commandBuffer or commandBufferWithUnretainedReferences. A queue has slots for a fixed number of command buffers that
@@ -528,7 +528,8 @@ mtb_status mtb_command_buffer_add_completed_callback(mtb_command_buffer *command
  * raised an exception at the work of a compute encoder. After MTB_EXCEPTION the command buffer either runs all the same
  * or has ended, without callbacks and signals, with MTB_COMMAND_BUFFER_ERROR. If Metal raises the exception only after
  * this call, since a host function had to return first, the command buffer fails as if the GPU had failed, with
- * MTB_EXCEPTION; what comes later in the queue then waits until its last reference is released. */
+ * MTB_EXCEPTION; what comes later in the queue then waits until the last reference to the command buffer is released.
+ */
 mtb_status mtb_command_buffer_commit(mtb_command_buffer *command_buffer, mtb_error **error);
 /* Waits until the command buffer and its callbacks have completed. MTB_COMMAND_BUFFER_FAILED if the GPU failed,
  * MTB_INVALID_STATE if it was not committed, MTB_DEADLOCK if it has not completed and this thread is inside a

@@ -70,7 +70,7 @@ public:
         return Copy(In(source, source_offset, source_pitch), In(destination, rows.offset, rows.pitch), rows,
                     HostMemory::Copied);
     }
-    // Adds a fill with `pattern_size` bytes (1, 2 or 4) over and over: the width of a row is a multiple of them.
+    // Adds a fill with a pattern of `pattern_size` bytes (1, 2 or 4). The width of a row must be a multiple of it.
     Result<> FillPattern(const MetalBuffer &buffer, const Rectangle &rows, const void *pattern, size_t pattern_size) {
         if (!buffer) return Empty("Batch::FillBuffer");
         return detail::Check([&](mtb_error **e) {

@@ -61,7 +61,7 @@ public:
     mtb_status Status() const noexcept { return status_; }
     // The NSError code if Metal gave an error, zero otherwise.
     int64_t Code() const noexcept { return details_ ? details_->code : 0; }
-    // What went wrong, with the values that were at fault.
+    // What went wrong, and with which values.
     const char *Message() const noexcept { return details_ ? details_->message.c_str() : mtb_status_name(status_); }
     // The function of the C ABI that failed.
     const char *Function() const noexcept { return details_ ? details_->function.c_str() : ""; }

@@ -278,7 +278,7 @@ impl Buffer {
             }
             Conflict::Forked => Error::InvalidState(Failure::new(
                 function,
-                format!("this process is a child of fork, and {buffer} belongs to its parent"),
+                format!("this process is a child of fork(), and {buffer} belongs to its parent"),
             )),
         }
     }

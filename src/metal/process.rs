@@ -14,6 +14,6 @@ pub(crate) fn check_process(function: &'static str) -> Result<()> {
     if !is_forked() {
         return Ok(());
     }
-    let why = "this process is a child of fork, and Metal's objects belong to its parent, which has used Metal before";
+    let why = "this process is a child of fork(), and Metal's objects belong to its parent: call exec, or use Metal only after the fork";
     Err(Error::InvalidState(Failure::new(function, why)))
 }

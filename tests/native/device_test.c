@@ -137,7 +137,7 @@ static void errors_say_what_and_where(void) {
     CHECK(mtb_buffer_create(shared.device, 0, MTB_STORAGE_SHARED, &error) == NULL);
     CHECK(strcmp(mtb_error_function(error), "mtb_buffer_create") == 0);
     CHECK(strcmp(mtb_error_domain(error), "metal_bridge") == 0);
-    CHECK(strcmp(mtb_error_message(error), "a buffer has at least 1 byte") == 0);
+    CHECK(strcmp(mtb_error_message(error), "a buffer needs at least 1 byte") == 0);
     CHECK(mtb_error_code(error) == 0);
     mtb_error_release(error);
     /* A caller that wants no error still has the result. */

@@ -20,10 +20,10 @@ pub struct Arguments {
     device: DeviceChoice,
     /// The text to continue; read from standard input if left out
     prompt: Option<String>,
-    /// Most tokens to generate; until the text ends or the context is full otherwise
+    /// Most tokens to generate; otherwise until the text ends or the context is full
     #[arg(short = 'n', long, value_name = "COUNT")]
     max_tokens: Option<usize>,
-    /// Tokens that fit into prompt and text; the model's context, at most 4096, otherwise
+    /// Most tokens of prompt and text together; otherwise the model's context, at most 4096
     #[arg(short, long, value_name = "COUNT")]
     context: Option<usize>,
     /// How the keys and values of the text are kept
@@ -38,7 +38,7 @@ pub struct Arguments {
     /// Draw from the likeliest tokens that together have this probability
     #[arg(long, value_name = "NUMBER", default_value_t = 0.95)]
     top_p: f32,
-    /// Equal seeds give equal texts; a random one otherwise
+    /// Seed of the random numbers: equal seeds give equal texts; otherwise a random one
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
     /// Print the generated text only, without the prompt before it

@@ -12,7 +12,7 @@ static mtb_status check_new(const mtb_device *device, size_t length, mtb_storage
     REQUIRE(mtbi_check_given(device, "device", error, function));
     if (mode != MTB_STORAGE_SHARED && mode != MTB_STORAGE_MANAGED && mode != MTB_STORAGE_PRIVATE)
         return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "there is no storage mode %u", (unsigned)mode);
-    if (length == 0) return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "a buffer has at least 1 byte");
+    if (length == 0) return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "a buffer needs at least 1 byte");
     if (length > device->info.max_buffer_length)
         return mtbi_fail(error, function, MTB_OUT_OF_RANGE,
                          "a buffer of %zu bytes is too large: the device's largest has %zu", length,

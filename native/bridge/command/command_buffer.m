@@ -126,8 +126,8 @@ static mtb_status outcome(const mtb_command_buffer *command_buffer, mtb_error **
         if (!atomic_load(&command_buffer->steps.is_abandoned)) return MTB_OK;
         return mtbi_fail(
             error, function, MTB_DEADLOCK,
-            "the command buffer waited for an event that nobody could signal any more, because its last handle was "
-            "gone; the work ran without the signal");
+            "the command buffer waited for an event that nobody could signal any more, because the event's last handle "
+            "was released; the work ran without the signal");
     }
     return mtbi_fail_with_nserror(error, function, MTB_COMMAND_BUFFER_FAILED, [command_buffer->metal error],
                                   "the command buffer failed, and Metal does not say why");

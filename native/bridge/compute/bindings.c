@@ -121,8 +121,8 @@ mtb_status mtb_compute_encoder_set_threadgroup_memory(mtb_compute_encoder *encod
     REQUIRE(check_index(encoder, index, error, __func__));
     size_t limit = encoder->base.command_buffer->queue->device->info.max_threadgroup_memory_length;
     if (length > limit)
-        return FAIL(error, MTB_OUT_OF_RANGE,
-                    "%zu bytes of threadgroup memory are more than the device has, which is %zu", length, limit);
+        return FAIL(error, MTB_OUT_OF_RANGE, "%zu bytes of threadgroup memory are too many: the device has %zu", length,
+                    limit);
     REQUIRE(mtbi_check_multiple(length, threadgroup_memory_unit, "length of the threadgroup memory", error, __func__));
     if (encoder->threadgroup_memory[index] == length) return MTB_OK;
     encoder->threadgroup_memory[index] = length;
@@ -174,8 +174,8 @@ static mtb_status check_threadgroup_memory(const mtb_compute_encoder *encoder, m
     size_t limit = encoder->pipeline->device->info.max_threadgroup_memory_length;
     if (total <= limit) return MTB_OK;
     return mtbi_fail(error, function, MTB_OUT_OF_RANGE,
-                     "kernel `%s` needs %zu bytes of threadgroup memory: the device has %zu", encoder->pipeline->name,
-                     total, limit);
+                     "kernel `%s` needs %zu bytes of threadgroup memory, but the device has %zu",
+                     encoder->pipeline->name, total, limit);
 }
 
 mtb_status mtbi_compute_encoder_check_bindings(const mtb_compute_encoder *encoder, mtb_error **error,

@@ -15,6 +15,6 @@ size_t mtb_page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 mtb_status mtbi_fail_device(const mtb_device *expected, const mtb_device *device, const char *what, mtb_error **error,
                             const char *function) {
     return mtbi_fail(error, function, MTB_WRONG_DEVICE,
-                     "the %s belongs to device %" PRIx64 " (%s), the rest to device %" PRIx64 " (%s)", what,
+                     "the %s belongs to device %" PRIx64 " (%s), the other objects to device %" PRIx64 " (%s)", what,
                      device->info.registry_id, device->info.name, expected->info.registry_id, expected->info.name);
 }

@@ -135,7 +135,7 @@ mtb_function *mtb_function_create(mtb_library *library, const char *name, const 
                              : [library->metal newFunctionWithName:string];
     if (!function->metal)
         mtbi_fail_with_nserror(error, __func__, MTB_COMPILE_FAILED, problem,
-                               "Metal could not specialise the function, and did not say why");
+                               "Metal could not specialise the function, and does not say why");
     else if (!function->name)
         FAIL(error, MTB_OUT_OF_MEMORY, "no memory for the function's name");
     else

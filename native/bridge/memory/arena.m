@@ -89,7 +89,7 @@ static size_t reserve_block(mtb_arena *arena, size_t size, mtb_error **error, co
     uint64_t left = held < arena->limit ? arena->limit - held : 0;
     if (size > left) {
         mtbi_fail(error, function, MTB_OVER_BUDGET,
-                  "%zu bytes do not fit beside the %llu of the arena: its limit is %llu", size,
+                  "%zu bytes do not fit beside the %llu bytes that the arena holds: its limit is %llu bytes", size,
                   (unsigned long long)held, (unsigned long long)arena->limit);
         return 0;
     }
@@ -172,7 +172,7 @@ mtb_buffer *mtb_arena_allocate(mtb_arena *arena, size_t length, mtb_error **erro
     if (GIVEN(arena)) return NULL;
     mtb_device *device = arena->memory->device;
     if (length == 0) {
-        FAIL(error, MTB_INVALID_ARGUMENT, "a buffer has at least 1 byte");
+        FAIL(error, MTB_INVALID_ARGUMENT, "a buffer needs at least 1 byte");
         return NULL;
     }
     if (length > device->info.max_buffer_length) {

@@ -137,7 +137,7 @@ mtb_buffer *mtb_memory_allocate(mtb_memory *memory, size_t length, mtb_storage_m
         return NULL;
     }
     if (length == 0) {
-        FAIL(error, MTB_INVALID_ARGUMENT, "a buffer has at least 1 byte");
+        FAIL(error, MTB_INVALID_ARGUMENT, "a buffer needs at least 1 byte");
         return NULL;
     }
     mtb_buffer *buffer = NULL;

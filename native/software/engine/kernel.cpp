@@ -99,7 +99,7 @@ smtl_kernel *load(const char *path, const char *entry, std::string &problem) {
     dl_iterate_phdr(read_segments, &query);
     if (const void *const globals = dlsym(kernel->handle, "smtl_globals")) {
         if (!list_globals(*kernel)) {
-            problem = std::string(path) + " has initialisers, which would run as it is loaded";
+            problem = std::string(path) + " has initialisers, which would run when it is loaded";
             return nullptr;
         }
         kernel->checks = smtl::kernel_checks::load(path, query.base, query.end,

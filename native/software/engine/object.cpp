@@ -100,9 +100,9 @@ private:
             switch (entries[i].d_tag) {
             case DT_INIT:
             case DT_INIT_ARRAY:
-            case DT_PREINIT_ARRAY: return "it has initialisers, which would run as it is loaded";
+            case DT_PREINIT_ARRAY: return "it has initialisers, which would run when it is loaded";
             case DT_FINI:
-            case DT_FINI_ARRAY: return "it has finalisers, which would run as it is unloaded";
+            case DT_FINI_ARRAY: return "it has finalisers, which would run when it is unloaded";
             case DT_RPATH:
             case DT_RUNPATH:
             case DT_AUDIT:
@@ -110,7 +110,7 @@ private:
             case DT_AUXILIARY:
             case DT_FILTER: return "it names folders or libraries to load from";
             case DT_TEXTREL:
-            case DT_REL: return "it wants its code changed as it is loaded";
+            case DT_REL: return "it wants its code changed when it is loaded";
             case DT_STRTAB: strings = value; break;
             case DT_STRSZ: strings_size = value; break;
             case DT_SYMTAB: symbols = value; break;
@@ -142,7 +142,7 @@ private:
         if (relocations == nullptr) return "its relocations cannot be read";
         for (size_t i = 0; i < count; ++i) {
             if (ELF64_R_TYPE(relocations[i].r_info) == indirect_relocation)
-                return "it has functions that choose functions as it is loaded";
+                return "it has functions that choose functions (ifuncs) when it is loaded";
             if (!is_writable(relocations[i].r_offset, sizeof(uint64_t)))
                 return "it is damaged: the loader would write to memory that is not the kernel's data";
             const uint64_t index = ELF64_R_SYM(relocations[i].r_info);
@@ -150,9 +150,9 @@ private:
             const auto *const symbol = loaded<ElfW(Sym)>(symbols + index * sizeof(ElfW(Sym)), 1);
             if (symbol == nullptr) return "its symbols cannot be read";
             if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC)
-                return "it has functions that choose functions as it is loaded";
+                return "it has functions that choose functions (ifuncs) when it is loaded";
             if (symbol->st_shndx == SHN_UNDEF && registers_finalisers(name(symbol->st_name)))
-                return "it has objects with destructors, which would run as it is unloaded";
+                return "it has objects with destructors, which would run when it is unloaded";
         }
         return {};
     }

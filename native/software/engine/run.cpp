@@ -36,11 +36,11 @@ std::optional<std::string> missing_argument(const smtl_launch &given) {
             const uint32_t length = given.threadgroup_lengths[parameter.index];
             if (length != 0 && length < parameter.size)
                 return "threadgroup memory argument " + index + " needs " + std::to_string(parameter.size) +
-                       " bytes and has " + std::to_string(length);
+                       " bytes, but has " + std::to_string(length);
         } else if (given.buffers[parameter.index] == nullptr) {
             return "nothing is bound to buffer argument " + index;
         } else if (given.buffer_lengths[parameter.index] < parameter.size) {
-            return "buffer argument " + index + " needs " + std::to_string(parameter.size) + " bytes and has " +
+            return "buffer argument " + index + " needs " + std::to_string(parameter.size) + " bytes, but has " +
                    std::to_string(given.buffer_lengths[parameter.index]);
         }
     }

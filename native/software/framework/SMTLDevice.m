@@ -149,7 +149,8 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
 /* --- Arguments and commands that outlive an encoder --------------------------------------------------------------- */
 
 - (id<MTLArgumentEncoder>)newArgumentEncoderWithArguments:(NSArray *)arguments {
-    SMTL_REQUIRE([arguments count] > 0, "-[MTLDevice newArgumentEncoderWithArguments:]", @"there must be arguments");
+    SMTL_REQUIRE([arguments count] > 0, "-[MTLDevice newArgumentEncoderWithArguments:]",
+                 @"arguments must not be empty");
     return [[SMTLArgumentEncoder alloc] initWithDevice:self descriptors:arguments];
 }
 

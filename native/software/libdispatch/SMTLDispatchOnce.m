@@ -30,7 +30,7 @@ void dispatch_once_f(dispatch_once_t *predicate, void *context, dispatch_functio
     }
     const dispatch_once_t self = (dispatch_once_t)syscall(SYS_gettid);
     SMTL_REQUIRE(__atomic_load_n(predicate, __ATOMIC_RELAXED) != self, "dispatch_once",
-                 @"called again, for the same predicate, by what it runs");
+                 @"called again for the same predicate, from the work that it runs");
     pthread_mutex_lock(&mutex);
     if (*predicate != 0 && *predicate != done) {
         smtl_pool_begin_wait();

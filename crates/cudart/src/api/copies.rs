@@ -123,9 +123,7 @@ fn check_owner(memory: &Memory, state: &Arc<DeviceState>) -> Outcome {
     };
     require(is_owner, cudaErrorInvalidValue, || {
         let index = state.device.index;
-        format!(
-            "one of the pointers is not to memory of device {index}, which the call names for it"
-        )
+        format!("a pointer does not point to memory of device {index}, which the call names for it")
     })
 }
 

@@ -130,7 +130,7 @@ fn are_peers(device: &Device, peer: &Device) -> bool {
 
 unsafe fn can_access_peer(can: *mut c_int, device: c_int, peer: c_int) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(can, "the place for the answer") }?;
+    let place = unsafe { out(can, "the pointer to the result") }?;
     place.set(are_peers(Device::at(device)?, Device::at(peer)?).into());
     Ok(())
 }

@@ -41,7 +41,7 @@ pub extern "C" fn cudaGetErrorString(error: cudaError_t) -> *const c_char {
     codes::description(error).as_ptr()
 }
 
-/// What went wrong in the thread's last call that failed, with the values at fault, or the compiler's log. NULL if
+/// What went wrong in the thread's last call that failed, and with which values, or the compiler's log. NULL if
 /// there is nothing to add to the code. It lives until the thread's next error.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaMetalGetLastErrorMessage() -> *const c_char {

@@ -51,7 +51,7 @@ unsafe fn create_with_flags(event: *mut cudaEvent_t, flags: c_uint) -> Outcome {
     require(
         flags & cudaEventInterprocess == 0 || flags & cudaEventDisableTiming != 0,
         cudaErrorInvalidValue,
-        || "an event for other processes cannot keep the time".to_owned(),
+        || "an event for other processes needs cudaEventDisableTiming".to_owned(),
     )?;
     require(
         flags & cudaEventInterprocess == 0,

@@ -120,7 +120,7 @@ unsafe fn get_function_with_parameters(
     let (place, name) = unsafe { (out(function, "function")?, c_str(name, "the name")?) };
     let is_list = count <= sys::MTB_MAX_BINDINGS as usize && (count == 0 || !parameters.is_null());
     require(is_list, cudaErrorInvalidValue, || {
-        format!("there cannot be {count} parameters at {parameters:p}")
+        format!("the list of {count} parameters at {parameters:p} is NULL or too long")
     })?;
     let given = match count {
         0 => Vec::new(),
@@ -283,7 +283,7 @@ unsafe fn launch(
     require(
         count == 0 || !arguments.is_null(),
         cudaErrorInvalidValue,
-        || format!("the arguments are NULL, and the kernel takes {count}"),
+        || format!("the list of arguments is NULL, but the kernel takes {count}"),
     )?;
     let mut bindings = Vec::with_capacity(count);
     for (place, argument) in pipeline.arguments.iter().enumerate() {
@@ -317,11 +317,11 @@ fn threadgroup_memory(pipeline: &Pipeline, shared_bytes: usize) -> Outcome<Optio
         }
         [_] => Err(Failed::new(
             cudaErrorInvalidValue,
-            "the kernel has an argument in threadgroup memory, and the launch gives it no bytes",
+            "the kernel has an argument in threadgroup memory, but the launch gives it no bytes",
         )),
         _ => Err(Failed::new(
             cudaErrorNotSupported,
-            "the kernel has several arguments in threadgroup memory, and CUDA's launches have one size for all",
+            "the kernel has several arguments in threadgroup memory, but a launch of CUDA's gives one size",
         )),
     }
 }

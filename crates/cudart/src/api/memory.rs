@@ -85,7 +85,7 @@ fn publish(allocation: Allocation) -> Outcome<*mut c_void> {
     let is_new = allocations.insert(start, length, Arc::new(allocation));
     // If not, another thread has registered the same memory.
     require(is_new, cudaErrorHostMemoryAlreadyRegistered, || {
-        format!("some of the {length} bytes at {start:#x} are known already")
+        format!("some of the {length} bytes at {start:#x} are allocated or registered already")
     })?;
     Ok(ptr::with_exposed_provenance_mut(start))
 }
@@ -118,7 +118,7 @@ fn allocate_on(state: &Arc<DeviceState>, size: usize) -> Outcome<*mut c_void> {
 
 unsafe fn malloc(pointer: *mut *mut c_void, size: usize) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(pointer, "the place for the pointer") }?;
+    let place = unsafe { out(pointer, "the pointer to the result") }?;
     place.set(allocate_on(&Context::current()?.state, size)?);
     Ok(())
 }
@@ -146,7 +146,7 @@ unsafe fn malloc_host(pointer: *mut *mut c_void, size: usize) -> Outcome {
 
 unsafe fn host_alloc(pointer: *mut *mut c_void, size: usize, flags: c_uint) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(pointer, "the place for the pointer") }?;
+    let place = unsafe { out(pointer, "the pointer to the result") }?;
     let known = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
     require(flags & !known == 0, cudaErrorInvalidValue, || {
         format!("there are no flags {flags:#x} for pinned memory")
@@ -191,7 +191,7 @@ unsafe fn host_get_device_pointer(
     flags: c_uint,
 ) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(device_pointer, "the place for the pointer") }?;
+    let place = unsafe { out(device_pointer, "the pointer to the result") }?;
     require(flags == 0, cudaErrorInvalidValue, || {
         format!("there are no flags {flags:#x} for this call")
     })?;
@@ -236,7 +236,9 @@ unsafe fn host_register(pointer: *mut c_void, size: usize, flags: c_uint) -> Out
     let pages = match allocation_at(pointer, size) {
         Ok(None) => check_pageable(pointer, size, access)?,
         Ok(Some(_)) | Err(_) => {
-            let message = format!("some of the {size} bytes at {pointer:p} are known already");
+            let message = format!(
+                "some of the {size} bytes at {pointer:p} are allocated or registered already"
+            );
             return Err(Failed::new(cudaErrorHostMemoryAlreadyRegistered, message));
         }
     };
@@ -265,7 +267,7 @@ unsafe fn host_unregister(pointer: *mut c_void) -> Outcome {
 
 unsafe fn malloc_managed(pointer: *mut *mut c_void, size: usize, flags: c_uint) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(pointer, "the place for the pointer") }?;
+    let place = unsafe { out(pointer, "the pointer to the result") }?;
     let context = Context::current()?;
     // As in CUDA, whatever the flags.
     if size == 0 {
@@ -288,7 +290,7 @@ unsafe fn malloc_async(
     handle: cudaStream_t,
 ) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(pointer, "the place for the pointer") }?;
+    let place = unsafe { out(pointer, "the pointer to the result") }?;
     let stream = stream(default, handle)?;
     place.set(allocate_on(stream.state(), size)?);
     Ok(())
@@ -316,14 +318,15 @@ unsafe fn malloc_pitch(
     // SAFETY: the caller's promise.
     let (place, pitch_place) = unsafe {
         (
-            out(pointer, "the place for the pointer")?,
+            out(pointer, "the pointer to the result")?,
             out(pitch, "pitch")?,
         )
     };
     let pitch = width.checked_next_multiple_of(PITCH);
     let size = pitch.and_then(|pitch| pitch.checked_mul(height));
     let (Some(pitch), Some(size)) = (pitch, size) else {
-        let message = format!("{height} rows of {width} bytes are more than there are addresses");
+        let message =
+            format!("{height} rows of {width} bytes take more bytes than the address space has");
         return Err(Failed::new(cudaErrorMemoryAllocation, message));
     };
     place.set(allocate_on(&Context::current()?.state, size)?);

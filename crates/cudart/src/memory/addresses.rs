@@ -31,7 +31,7 @@ impl Range {
         let page = page_size();
         let pages = length.checked_next_multiple_of(page);
         let Some((length, whole)) = pages.and_then(|p| Some((p, p.checked_add(page)?))) else {
-            let message = format!("{length} bytes are more than there are addresses");
+            let message = format!("{length} bytes are more than the address space has");
             return Err(Failed::new(cudaErrorMemoryAllocation, message));
         };
         let mut space = SPACE.write().unwrap_or_else(PoisonError::into_inner);

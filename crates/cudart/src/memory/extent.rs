@@ -10,7 +10,7 @@ pub(crate) fn extent(pitch: usize, width: usize, height: usize) -> Outcome<usize
         .and_then(|bytes| bytes.checked_add(width));
     extent.ok_or_else(|| {
         let message =
-            format!("{height} rows {pitch} bytes apart are more than there are addresses");
+            format!("{height} rows {pitch} bytes apart take more bytes than the address space has");
         Failed::new(cudaErrorInvalidValue, message)
     })
 }

@@ -49,7 +49,7 @@ impl Event {
     pub(crate) fn time(&self) -> Outcome<f64> {
         let marker = self.recorded().filter(|_| self.keeps_time());
         let marker = marker.ok_or_else(|| {
-            let message = "the event was not recorded, or was made to keep no time";
+            let message = "the event was not recorded, or was created with cudaEventDisableTiming";
             Failed::new(cudaErrorInvalidResourceHandle, message)
         })?;
         if !marker.commands.has_ended() {

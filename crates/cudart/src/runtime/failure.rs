@@ -141,7 +141,7 @@ pub(crate) fn call(body: impl FnOnce() -> Outcome) -> cudaError_t {
     if unsafe { sys::mtb_process_is_forked() } {
         return note(Failed::new(
             cudaErrorInitializationError,
-            "this process is a child of fork(), and the devices are its parent's, which has used them before",
+            "this process is a child of fork(), and the devices belong to its parent: call exec, or use devices only after the fork",
         ));
     }
     match catch_unwind(AssertUnwindSafe(body)) {

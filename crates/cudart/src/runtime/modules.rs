@@ -176,7 +176,7 @@ impl Function {
         if let Some(given) = &self.given {
             require(given.len() == buffers.len(), cudaErrorInvalidValue, || {
                 let (said, has) = (given.len(), buffers.len());
-                format!("{said} parameters for {name}, which has {has} buffer arguments")
+                format!("the list has {said} parameters, but {name} has {has} buffer arguments")
             })?;
         }
         let unclear = |why: &str| {
@@ -196,7 +196,7 @@ impl Function {
                 Some(given) => given[place] == cudaMetalParameterValue,
                 None => {
                     let why =
-                        || format!("the declaration of {name} does not show plainly what it is");
+                        || format!("the declaration of argument {name} does not show whether it is a value or a pointer");
                     let found = declared.get(&name).copied();
                     found.ok_or_else(|| unclear(&why()))?
                 }

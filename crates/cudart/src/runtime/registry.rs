@@ -62,7 +62,7 @@ impl<T> Registry<T> {
     }
 
     fn unknown(&self, handle: *const c_void) -> Failed {
-        let message = format!("{handle:p} is not a {}, or no longer one", self.noun);
+        let message = format!("{handle:p} is not a {}, or has been destroyed", self.noun);
         Failed::new(cudaErrorInvalidResourceHandle, message)
     }
 }

@@ -93,7 +93,7 @@ static void require_range(const char *where, SMTLBuffer *buffer, NSUInteger offs
     SMTL_REQUIRE(from != to || destinationIndex + sourceRange.length <= sourceRange.location ||
                      sourceRange.location + sourceRange.length <= destinationIndex,
                  where, @"the source and destination commands overlap");
-    SMTL_REQUIRE(from->_types == to->_types, where, @"the two indirect command buffers hold other types of commands");
+    SMTL_REQUIRE(from->_types == to->_types, where, @"the two indirect command buffers have different command types");
     SMTLRetainOnce(_buffer, from, &from->_retained_by);
     SMTLRetainOnce(_buffer, to, &to->_retained_by);
     smtl_record_copy_commands *command =

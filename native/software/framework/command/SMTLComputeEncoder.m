@@ -44,7 +44,7 @@
     const char *where = "-[MTLComputeCommandEncoder setBytes:length:atIndex:]";
     SMTL_REQUIRE_ENCODING(self, where);
     SMTLRequireArgumentIndex(where, index);
-    SMTL_REQUIRE(bytes != NULL && length > 0, where, @"there must be bytes");
+    SMTL_REQUIRE(bytes != NULL && length > 0, where, @"bytes must not be NULL, and length must not be 0");
     SMTL_REQUIRE(length <= MAX_INLINE_BYTES, where, @"length(%lu) must be <= %u", (unsigned long)length,
                  MAX_INLINE_BYTES);
     smtl_set_bytes *command =
@@ -259,7 +259,7 @@ static void record_launch(SMTLComputeEncoder *encoder, const char *where, MTLSiz
     const char *where = "-[MTLComputeCommandEncoder memoryBarrierWithScope:]";
     SMTL_REQUIRE_ENCODING(self, where);
     SMTL_REQUIRE((scope & ~(NSUInteger)(MTLBarrierScopeBuffers | MTLBarrierScopeTextures)) == 0, where,
-                 @"scope 0x%lx is not one of a compute encoder's", (unsigned long)scope);
+                 @"a compute encoder has no barrier scope 0x%lx", (unsigned long)scope);
     [self recordBarrier];
 }
 

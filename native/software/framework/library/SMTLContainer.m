@@ -132,7 +132,7 @@ NSString *SMTLReadContainer(NSData *data, NSData **source, MTLCompileOptions **o
         [macros setObject:value forKey:name];
     }
     if (source_length != from.left) {
-        return [NSString stringWithFormat:@"the container should hold %llu bytes of source and holds %zu",
+        return [NSString stringWithFormat:@"the container should hold %llu bytes of source, but holds %zu",
                                           (unsigned long long)source_length, from.left];
     }
     *options = [[[MTLCompileOptions alloc] init] autorelease];

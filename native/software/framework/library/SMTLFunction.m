@@ -69,7 +69,7 @@ static size_t constant_size(MTLDataType type) {
     const char *where = "-[MTLFunctionConstantValues setConstantValue:type:atIndex:]";
     size_t size = constant_size(type);
     SMTL_REQUIRE(value != NULL, where, @"value must not be NULL");
-    SMTL_REQUIRE(size != 0, where, @"data type %lu is not one of a function constant's", (unsigned long)type);
+    SMTL_REQUIRE(size != 0, where, @"a function constant cannot have data type %lu", (unsigned long)type);
     SMTL_REQUIRE(index < UINT16_MAX, where, @"function constant index %lu: the largest is %d", (unsigned long)index,
                  UINT16_MAX - 1);
     smtl_constant_value added = {.name = name, .index = (uint32_t)index, .data_type = (uint32_t)type};

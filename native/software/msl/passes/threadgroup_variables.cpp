@@ -209,7 +209,7 @@ void Placement::share_variables(const Specifiers &specifiers, const std::vector<
                 return source_.problem(
                     declarator.begin,
                     "a declaration that defines a type cannot declare both pointers and variables in the threadgroup "
-                    "address space: write two");
+                    "address space: write two declarations");
             source_[declarators[i - 1].end].replace("; " + std::exchange(references, {}) +
                                                     (declarator.shared ? storing : plain) + " ");
         }

@@ -147,7 +147,7 @@ static void test_descriptors(void) {
         CHECK_RAISES("needs more than maxBufferLength",
                      [device newArgumentEncoderWithArguments:[NSArray arrayWithObject:endless]]);
     }
-    CHECK_RAISES("there must be arguments", [device newArgumentEncoderWithArguments:[NSArray array]]);
+    CHECK_RAISES("arguments must not be empty", [device newArgumentEncoderWithArguments:[NSArray array]]);
 
     [private release];
     for (int i = 0; i < 5; i++) {

@@ -178,7 +178,7 @@ static void test_misuse(void) {
         [encoder setComputePipelineState:fine];
         [encoder setBuffer:values offset:0 atIndex:0];
         CHECK_RAISES("must not be nil", [encoder setComputePipelineState:nothing]);
-        CHECK_RAISES("there must be bytes", [encoder setBytes:nowhere length:4 atIndex:0]);
+        CHECK_RAISES("bytes must not be NULL", [encoder setBytes:nowhere length:4 atIndex:0]);
         CHECK_RAISES("must be <= 4096", [encoder setBytes:[values contents] length:5000 atIndex:0]);
         CHECK_RAISES("not below 31", [encoder setBuffer:values offset:0 atIndex:31]);
         CHECK_RAISES("must be < [buffer length]", [encoder setBuffer:values offset:256 atIndex:0]);

@@ -253,7 +253,7 @@ static void test_misuse(void) {
     CHECK_RAISES("no buffer is bound", [encoder setBufferOffset:0 atIndex:5]);
     static const char bytes[5000];
     CHECK_RAISES("length(4097) must be <= 4096", [encoder setBytes:bytes length:4097 atIndex:1]);
-    CHECK_RAISES("there must be bytes", [encoder setBytes:bytes length:0 atIndex:1]);
+    CHECK_RAISES("length must not be 0", [encoder setBytes:bytes length:0 atIndex:1]);
     [encoder setBytes:bytes length:4096 atIndex:1];
     CHECK_RAISES("multiple of 16", [encoder setThreadgroupMemoryLength:20 atIndex:0]);
     CHECK_RAISES("must be <= 32768", [encoder setThreadgroupMemoryLength:32784 atIndex:0]);

@@ -8,7 +8,8 @@ pub(super) fn parameters<'a>(
     source: &Source,
     tokens: &[&'a str],
 ) -> Result<Vec<(&'a str, Option<bool>)>, Why> {
-    let parameters = split(tokens).ok_or("the kernel's parameters are not plain")?;
+    let parameters = split(tokens)
+        .ok_or("the kernel's parameters have brackets or operators that may mean several things")?;
     let parameter = |(all, outer): &(Vec<_>, Vec<_>)| {
         let name = outer.last().copied().unwrap_or_default();
         (name, is_value(source, all, outer))

@@ -91,7 +91,8 @@ impl<'a> Source<'a> {
             // A parameter of another function.
             _ => (is_type || matches!(before, "*" | "&" | ">")) && !open.contains(&ARGUMENTS),
         };
-        let why = "the kernel's name stands outside braces, and not in a plain declaration of it";
+        let why =
+            "the kernel's name stands outside braces, but not in a plain declaration of the kernel";
         is_read.then_some(()).ok_or(why)
     }
 

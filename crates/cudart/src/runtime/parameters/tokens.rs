@@ -11,7 +11,9 @@ pub(super) fn joined(source: &str) -> Result<String, Why> {
     let text = source.replace("\r\n", "\n").replace("\\\n", "");
     let is_odd = |line: &str| line.contains('\r') || line.trim_end().ends_with('\\');
     if text.contains("??/") || text.lines().any(is_odd) {
-        return Err("a line of the source does not end plainly");
+        return Err(
+            "a line of the source ends in a carriage return or a backslash and blanks, or has the trigraph ??/",
+        );
     }
     Ok(text)
 }

@@ -28,8 +28,8 @@ void refuse_unseen_branches(Source &source, Range code, LaneFunctions &lanes) {
     lanes.anything_talks = lanes.anything_talks || call != 0;
     if (branches && call != 0)
         source.problem(call,
-                       "SIMD-group functions under a branch have to stand in a function of a namespace or of a type "
-                       "that is declared in one");
+                       "SIMD-group functions under a branch must stand in a function of a namespace, or of a type that "
+                       "is declared in a namespace");
 }
 
 // Members of types that are declared in the function, and statements in parentheses, which are an extension.
