@@ -59,17 +59,17 @@ pub enum Error {
     /// The time given to a wait went by. What was waited for goes on.
     #[error("timed out: {0}")]
     Timeout(Box<Failure>),
-    /// A wait that could never end: it was called in a completion handler, a host function or the destructor of a
-    /// no-copy buffer's owner, for what comes after that; or for what only this thread, or one that has ended, could have
-    /// committed or dropped; or a command buffer waits for an event that nobody can signal any more.
+    /// A wait that could never end: a completion handler, a host function or the destructor of a no-copy buffer's owner
+    /// waits for work that comes after it; or a thread waits behind a command buffer that only this thread, or a thread that
+    /// has ended, could have committed or dropped; or a command buffer waits for an event that nobody can signal any more.
     #[error("deadlock: {0}")]
     Deadlock(Box<Failure>),
-    /// The buffer is in use in a way that this access conflicts with, and that only the caller can end: a command
-    /// buffer that is not committed uses it, or a guard for CPU access lives. Of an access that does not wait: also a command buffer
-    /// that has not completed.
+    /// The buffer is in use in a way that this access conflicts with, and that only the caller can end: a command buffer that
+    /// is not committed uses the buffer, or a guard for CPU access lives. If the access does not wait: a command buffer that
+    /// has not completed uses the buffer.
     #[error("in use: {0}")]
     InUse(Box<Failure>),
-    /// The buffer's memory is read only, and was to be written.
+    /// A call was to write to a buffer whose memory is read only.
     #[error("read only: {0}")]
     ReadOnly(Box<Failure>),
     /// The CPU has no access: the buffer's storage mode is private.
@@ -127,12 +127,12 @@ impl Failure {
         &self.message
     }
 
-    /// The `NSError` domain where Metal gave an error, `metal_bridge` otherwise.
+    /// The `NSError` domain if Metal gave an error, `metal_bridge` otherwise.
     pub fn domain(&self) -> &str {
         &self.domain
     }
 
-    /// The `NSError` code where Metal gave an error, zero otherwise.
+    /// The `NSError` code if Metal gave an error, zero otherwise.
     pub fn code(&self) -> i64 {
         self.code
     }
@@ -149,7 +149,7 @@ impl fmt::Display for Failure {
 }
 
 impl Error {
-    /// The particulars, where the variant has them.
+    /// The particulars, if the variant has them.
     pub fn failure(&self) -> Option<&Failure> {
         match self {
             Error::InvalidArgument(failure)

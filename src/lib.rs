@@ -2,8 +2,8 @@
 //!
 //! Rust threads have no autorelease pool, and Metal autoreleases in almost every call. So no call to Metal is made from
 //! Rust here: Objective-C makes it, inside `@autoreleasepool` and an exception guard, and offers it through a C ABI. This
-//! crate owns what comes back. On systems other than macOS the same bridge runs on a software Metal, which executes the
-//! same shading language on the CPU.
+//! crate owns what comes back. On Linux the same bridge runs on a software Metal, which executes the same shading language
+//! on the CPU.
 //!
 //! # Layers
 //!
@@ -135,12 +135,12 @@
 //! # Threads
 //!
 //! Every handle can be sent to and shared by any thread, except command buffers that are not committed and their encoders.
-//! Record on several threads by giving each a command buffer of its own.
+//! To encode on several threads, give each thread a command buffer of its own.
 //!
 //! # Features
 //!
-//! `software` (default) builds the software Metal on systems other than macOS; without it the crate builds anywhere with no
-//! native toolchain, [`is_available`] is false and every constructor of [`Device`] returns [`Error::NoDevice`].
+//! `software` (default) builds the software Metal on systems other than Apple's. Without it, the crate needs no native
+//! toolchain on those systems, [`is_available`] is false and every constructor of [`Device`] returns [`Error::NoDevice`].
 
 #![warn(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]

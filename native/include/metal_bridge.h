@@ -672,7 +672,7 @@ mtb_status mtb_event_notify(mtb_event *event, uint64_t value, mtb_event_callback
 typedef enum mtb_sanitizer_check {
     /* Accesses outside of the object that the address was made from. */
     MTB_SANITIZE_BOUNDS = 1,
-    /* Accesses to one place in memory by threads in no order, of which one writes. */
+    /* Accesses to one memory location by threads in no order, of which one writes. */
     MTB_SANITIZE_RACE = 2,
     /* Reads of what nothing has written. */
     MTB_SANITIZE_UNINITIALIZED = 4

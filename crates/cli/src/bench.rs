@@ -21,8 +21,8 @@ pub struct Arguments {
         required_unless_present = "synthetic"
     )]
     model: Option<PathBuf>,
-    /// Make a model of random weights in the shape of a known one, written to FILE if --model names one that is not
-    /// there yet, else to a temporary file
+    /// Measure a model of random weights in the shape of a known one: written to the file of --model unless that exists
+    /// already, or without --model to a temporary file
     #[arg(long, value_name = "SHAPE")]
     synthetic: Option<Shape>,
     #[command(flatten)]

@@ -13,10 +13,10 @@ use super::failure::Failure;
 pub struct Arguments {
     #[command(flatten)]
     device: DeviceChoice,
-    /// How long to run; two rounds at least
+    /// How long to run; at least two rounds
     #[arg(short, long, value_name = "SECONDS", default_value_t = 60)]
     seconds: u64,
-    /// Transfers from this many threads with one memory, instead of projections
+    /// Instead of projections, run transfers of this many threads that share one memory
     #[arg(short, long, value_name = "THREADS", value_parser = clap::value_parser!(u16).range(THREADS))]
     transfers: Option<u16>,
 }

@@ -1,4 +1,4 @@
-//! The types of the header, as C has them: `include/cuda_runtime_api.h` says what each field means.
+//! The types of the header, as C has them: `include/driver_types.h` says what each field means.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 

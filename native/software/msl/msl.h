@@ -41,7 +41,7 @@ smtl_library *smtl_library_compile(const char *source, size_t length, const smtl
 smtl_library *smtl_library_retain(smtl_library *library);
 void smtl_library_release(smtl_library *library);
 
-/* Kernel names in source order (host names where given). */
+/* Kernel names in source order (host names if given). */
 size_t smtl_library_function_count(const smtl_library *library);
 const char *smtl_library_function_name(const smtl_library *library, size_t index);
 
@@ -62,7 +62,7 @@ typedef struct smtl_type {
     size_t size, alignment;
     const struct smtl_member *members; /* of a Struct */
     size_t member_count;
-    const struct smtl_type *element; /* of an Array or Pointer; NULL where it is not known */
+    const struct smtl_type *element; /* of an Array or Pointer; NULL if it is not known */
     size_t length, stride;           /* of an Array */
     smtl_access access;              /* of a Pointer */
 } smtl_type;
@@ -80,9 +80,9 @@ typedef struct {
     smtl_argument_kind kind;
     smtl_access access; /* constant and const pointers are read only */
     uint32_t index;
-    size_t type_size; /* of the pointed-to type where it is known, else 0 */
+    size_t type_size; /* of the pointed-to type if it is known, else 0 */
     uint32_t array_length; /* of an array of buffers, which takes as many indices; 1 for others */
-    bool conditional; /* present only where a function constant says so */
+    bool conditional; /* present only if a function constant says so */
     bool used; /* true until machine code tells otherwise: a pipeline knows, a library does not */
 } smtl_argument;
 
@@ -101,13 +101,13 @@ typedef struct {
     const char *name;
     uint32_t index;
     uint32_t data_type; /* MTLDataType value */
-    bool required; /* false where the kernel asks is_function_constant_defined */
+    bool required; /* false if the kernel asks is_function_constant_defined */
 } smtl_function_constant;
 
 /* The function constants that a library declares. */
 size_t smtl_library_function_constants(smtl_library *library, const smtl_function_constant **constants);
 
-/* A value given for a function constant: by index, or by name where `name` is not NULL. `bytes` holds its C value. */
+/* A value given for a function constant: by index, or by name if `name` is not NULL. `bytes` holds its C value. */
 typedef struct {
     const char *name;
     uint32_t index;
@@ -131,11 +131,11 @@ bool smtl_cache_import(const char *name, const void *code, size_t size);
 
 /* Checks a source as Apple's compiler does, which is stricter than what is executed here: device, constant, threadgroup
  * and thread pointers do not convert into each other, pointers name their address space, there is no recursion, no
- * double. False with a malloc'd `*log` where something is wrong; `*log` may hold warnings otherwise. */
+ * double. False with a malloc'd `*log` if something is wrong; `*log` may hold warnings otherwise. */
 bool smtl_lint(const char *source, size_t length, const smtl_compile_options *options, char **log);
 
-/* Compiles a source and, where `strict`, checks it as smtl_lint does. Returns JSON that the caller frees; NULL only
- * where memory ran out:
+/* Compiles a source and, if `strict`, checks it as smtl_lint does. Returns JSON that the caller frees; NULL only
+ * if there is no memory:
  *
  *   {"succeeded": bool,
  *    "kernels": [{"name", "max_total_threads_per_threadgroup",

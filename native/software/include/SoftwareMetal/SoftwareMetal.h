@@ -86,12 +86,11 @@ typedef struct {
 
 /* Makes a library container (the software Metal's metallib: source and compile options) for newLibraryWithURL: and
  * newLibraryWithData:. `language_version` as MTLLanguageVersion, 0 for the newest; `math_mode` as MTLMathMode. Returns
- * malloc'd bytes and their number in `*size`; NULL when memory runs out. */
+ * malloc'd bytes and their number in `*size`; NULL if there is no memory. */
 void *smtl_container_create(const char *source, size_t source_length, const smtl_container_macro *macros,
                             size_t macro_count, uint32_t language_version, uint32_t math_mode, size_t *size);
 
-/* --- Reports of the sanitizer (SOFTWARE_METAL_SANITIZE) --------------------------------------------------------------
- */
+/* --- Reports of the sanitizer (SOFTWARE_METAL_SANITIZE) ----------------------------------------------------------- */
 
 /* SOFTWARE_METAL_SANITIZE is a list, with commas, of bounds, race, uninit and all. */
 enum {
@@ -115,14 +114,14 @@ typedef enum {
 /* One thread's access to memory, or its way into a barrier. */
 typedef struct {
     const char *kernel;
-    const char *function; /* that contains the line; "" where it is not known */
-    const char *file; /* as the source's name or its #line says; "" where it is not known */
+    const char *function; /* that contains the line; "" if it is not known */
+    const char *file; /* as the source's name or its #line says; "" if it is not known */
     uint32_t line; /* 0: not known */
     bool write;
     bool atomic;
-    bool whole_simdgroup; /* all lanes together: a simdgroup_matrix is loaded or stored */
+    bool whole_simdgroup; /* all lanes together load or store a simdgroup_matrix */
     uint64_t size; /* bytes */
-    uint32_t thread_position_in_grid[3]; /* of the simdgroup's first thread where it is the whole */
+    uint32_t thread_position_in_grid[3]; /* of the first thread, if whole_simdgroup */
     uint32_t threadgroup_position_in_grid[3];
     uint32_t thread_position_in_threadgroup[3];
 } smtl_report_access;
