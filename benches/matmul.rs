@@ -91,7 +91,7 @@ impl Metal {
             let mut commands = self.queue.command_buffer()?;
             let mut encoder = commands.compute_command_encoder(DispatchType::Serial)?;
             for _ in 0..now {
-                self.ops.matmul(&mut encoder, weight, x, y, m)?;
+                self.ops.linear(&mut encoder, weight, x, y, m)?;
             }
             encoder.end_encoding()?;
             commands.commit()?.wait()?;

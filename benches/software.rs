@@ -237,7 +237,7 @@ fn ops_contender<'a>(
         let mut commands = metal.queue.command_buffer()?;
         let mut encoder = commands.compute_command_encoder(DispatchType::Serial)?;
         for _ in 0..DISPATCHES {
-            metal.ops.matmul(&mut encoder, weight, x, y, rows)?;
+            metal.ops.linear(&mut encoder, weight, x, y, rows)?;
         }
         encoder.end_encoding()?;
         commands.commit()?.wait()

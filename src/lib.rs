@@ -61,7 +61,7 @@
 //! let mut row = vec![0x00, 0x3c];
 //! row.extend([2u8; 32]);
 //! let weight = metal.backend().weight(&row, 1, 32, WeightType::Q8_0)?;
-//! assert_eq!(metal.matmul(&weight, &[0.5; 32])?, [32.0]);
+//! assert_eq!(metal.linear(&weight, &[0.5; 32])?, [32.0]);
 //! # Ok::<(), metal_bridge::Error>(())
 //! ```
 //!

@@ -25,7 +25,7 @@ pub struct Qkv {
 ///   is made;
 /// - on addresses of [`MetalBackend::allocate`], as [`MetalOps::add_ptr`]: the backend finds the memory, and refuses what is not
 ///   its own;
-/// - on slices of the host, as [`MetalOps::matmul`]: inputs and the result are copied, and the numbers of rows follow from the
+/// - on slices of the host, as [`MetalOps::linear`]: inputs and the result are copied, and the numbers of rows follow from the
 ///   slices' lengths.
 ///
 /// Every call may fail as the [`Ops`](crate::ops::Ops) call of its name and as the GPU; those on slices also as the making
@@ -38,7 +38,7 @@ pub struct Qkv {
 /// let metal = MetalOps::new(MetalBackend::initialize()?);
 /// let identity = [1.0f32, 0.0, 0.0, 1.0];
 /// let weight = metal.backend().weight(bytemuck::bytes_of(&identity), 2, 2, WeightType::F32)?;
-/// assert_eq!(metal.matmul(&weight, &[3.0, 4.0])?, [3.0, 4.0]);
+/// assert_eq!(metal.linear(&weight, &[3.0, 4.0])?, [3.0, 4.0]);
 /// # Ok::<(), metal_bridge::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -64,8 +64,8 @@ impl MetalOps {
     /// # Errors
     ///
     /// See [`MetalOps`].
-    pub fn matmul(&self, weight: &Weight, x: &[f32]) -> Result<Vec<f32>> {
-        let [y] = self.products("MetalOps::matmul", x, [weight])?;
+    pub fn linear(&self, weight: &Weight, x: &[f32]) -> Result<Vec<f32>> {
+        let [y] = self.products("MetalOps::linear", x, [weight])?;
         Ok(y)
     }
 
@@ -177,7 +177,7 @@ impl MetalOps {
             weights
                 .iter()
                 .zip(&outputs)
-                .try_for_each(|(weight, y)| self.backend.ops().matmul(encoder, weight, &x, y, m))
+                .try_for_each(|(weight, y)| self.backend.ops().linear(encoder, weight, &x, y, m))
         })?;
         submission.wait()?;
         for (result, output) in results.iter_mut().zip(&outputs) {

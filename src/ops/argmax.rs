@@ -22,7 +22,7 @@ impl Ops {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for no columns; otherwise as for [`Ops::matmul`].
+    /// [`Error::InvalidArgument`] for no columns; otherwise as for [`Ops::linear`].
     pub fn argmax<'a>(
         &self,
         encoder: &mut ComputeEncoder<'_>,

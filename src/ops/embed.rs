@@ -29,7 +29,7 @@ impl Ops {
     /// # Errors
     ///
     /// [`Error::OutOfRange`](crate::Error::OutOfRange), [`Error::Misaligned`](crate::Error::Misaligned) and
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) as for [`Ops::matmul`].
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) as for [`Ops::linear`].
     pub fn embed<'a>(
         &self,
         encoder: &mut ComputeEncoder<'_>,

@@ -16,7 +16,7 @@ impl Ops {
     ///
     /// # Errors
     ///
-    /// As for [`Ops::matmul`].
+    /// As for [`Ops::linear`].
     pub fn silu_multiply<'a>(
         &self,
         encoder: &mut ComputeEncoder<'_>,

@@ -2,7 +2,7 @@
 //!
 //! | operation | call | kernel |
 //! |---|---|---|
-//! | matrix product with f32, f16, Q8_0 or Q4_0 weights | [`Ops::matmul`], [`Ops::matmul_add`] | `matvec.metal`, `matvec_blocks.metal`, `matmul.metal` |
+//! | matrix product with f32, f16, Q8_0 or Q4_0 weights | [`Ops::linear`], [`Ops::linear_add`] | `matvec.metal`, `matvec_blocks.metal`, `matmul.metal` |
 //! | embedding rows | [`Ops::embed`] | `embed.metal` |
 //! | RMS norm, also with a residual added first | [`Ops::rms_norm`], [`Ops::add_rms_norm`] | `norm.metal` |
 //! | rotary embedding | [`Ops::rope`], [`rope_frequencies`] | `rope.metal` |
@@ -27,7 +27,7 @@ mod gate;
 mod kv_cache;
 mod lane_execution;
 mod launch;
-mod matmul;
+mod linear;
 mod norm;
 #[expect(clippy::module_inception)] // It holds `Ops`.
 mod ops;

@@ -34,7 +34,7 @@ impl Ops {
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] for no columns or an epsilon that is negative or not finite; otherwise as for
-    /// [`Ops::matmul`].
+    /// [`Ops::linear`].
     #[allow(clippy::too_many_arguments)]
     pub fn rms_norm<'a>(
         &self,

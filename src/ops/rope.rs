@@ -110,7 +110,7 @@ impl Ops {
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] if the pairs exceed half a head, [`Error::OutOfRange`] if a position exceeds 2^32 - 1;
-    /// otherwise as for [`Ops::matmul`].
+    /// otherwise as for [`Ops::linear`].
     pub fn rope<'a>(
         &self,
         encoder: &mut ComputeEncoder<'_>,

@@ -44,7 +44,7 @@ fn one_call_gives_all_three_projections() {
             assert_close("q", &qkv.q, products(&q, &x));
             assert_close("k", &qkv.k, products(&k, &x));
             assert_close("v", &qkv.v, products(&v, &x));
-            assert_eq!(metal.matmul(&q.weight, &x).expect("multiplies"), qkv.q);
+            assert_eq!(metal.linear(&q.weight, &x).expect("multiplies"), qkv.q);
         }
     }
 }
@@ -93,7 +93,7 @@ fn norm_gate_and_rows_agree_with_float64() {
 fn nothing_in_gives_nothing_out() {
     let metal = metal();
     let w = matrix(&mut rng(62), WeightType::F32, 3, 4, 1.0, 0);
-    assert!(metal.matmul(&w.weight, &[]).expect("multiplies").is_empty());
+    assert!(metal.linear(&w.weight, &[]).expect("multiplies").is_empty());
     assert!(metal.embed(&w.weight, &[]).expect("embeds").is_empty());
     assert!(
         metal
@@ -115,7 +115,7 @@ fn lengths_that_do_not_fit_are_refused() {
         let error = result.expect_err("is refused");
         assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
     };
-    invalid(metal.matmul(&w.weight, &[0.0; 5]));
+    invalid(metal.linear(&w.weight, &[0.0; 5]));
     invalid(
         metal
             .qkv_projection(&[0.0; 20], &w.weight, &w.weight, &other.weight)

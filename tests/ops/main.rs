@@ -8,7 +8,7 @@ mod attention;
 mod backend;
 mod embed;
 mod gate;
-mod matmul;
+mod linear;
 mod norm;
 mod rope;
 mod support;

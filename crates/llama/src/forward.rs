@@ -102,7 +102,7 @@ impl<'a, 'c> Pass<'a, 'c> {
             (&layer.key, &scratch.keys),
             (&layer.value, &scratch.values),
         ] {
-            self.dispatch(|ops, encoder| ops.matmul(encoder, weight, &scratch.normed, out, rows))?;
+            self.dispatch(|ops, encoder| ops.linear(encoder, weight, &scratch.normed, out, rows))?;
         }
         self.barrier()?;
         for (heads, out) in [
@@ -138,7 +138,7 @@ impl<'a, 'c> Pass<'a, 'c> {
         self.barrier()?;
         let weight = &layer.attention_output;
         self.dispatch(|ops, encoder| {
-            ops.matmul_add(encoder, weight, &scratch.attended, &scratch.hidden, rows)
+            ops.linear_add(encoder, weight, &scratch.attended, &scratch.hidden, rows)
         })?;
         self.barrier()
     }
@@ -148,7 +148,7 @@ impl<'a, 'c> Pass<'a, 'c> {
         self.norm(&layer.feed_forward_norm, 0, rows)?;
         self.barrier()?;
         for (weight, out) in [(&layer.gate, &scratch.gate), (&layer.up, &scratch.up)] {
-            self.dispatch(|ops, encoder| ops.matmul(encoder, weight, &scratch.normed, out, rows))?;
+            self.dispatch(|ops, encoder| ops.linear(encoder, weight, &scratch.normed, out, rows))?;
         }
         self.barrier()?;
         let (gate, up) = (&scratch.gate, &scratch.up);
@@ -156,7 +156,7 @@ impl<'a, 'c> Pass<'a, 'c> {
         self.dispatch(|ops, encoder| ops.silu_multiply(encoder, gate, up, gate, count))?;
         self.barrier()?;
         self.dispatch(|ops, encoder| {
-            ops.matmul_add(encoder, &layer.down, gate, &scratch.hidden, rows)
+            ops.linear_add(encoder, &layer.down, gate, &scratch.hidden, rows)
         })?;
         self.barrier()
     }
@@ -180,7 +180,7 @@ impl<'a, 'c> Pass<'a, 'c> {
         self.norm(&weights.output_norm, first, rows)?;
         self.barrier()?;
         self.dispatch(|ops, encoder| {
-            ops.matmul(encoder, &weights.output, &scratch.normed, logits, rows)
+            ops.linear(encoder, &weights.output, &scratch.normed, logits, rows)
         })
     }
 

@@ -243,7 +243,7 @@ impl Runner {
                 .device()
                 .new_buffer(rows * size_of::<f32>(), StorageMode::Shared)?;
             let weight = Weight::new(weights.clone(), 0, *rows, *columns, WeightType::Q8_0)?;
-            self.ops.matmul(&mut encoder, &weight, &x, &y, 1)?;
+            self.ops.linear(&mut encoder, &weight, &x, &y, 1)?;
             inputs.extend([weights, x]);
             outputs.push(y);
         }

@@ -50,7 +50,7 @@ fn check(kind: WeightType, m: usize, n: usize, k: usize, magnitude: f32) {
     let x_view = View::new(&x_buffer, 4);
     for ops in both() {
         let y = Guarded::new(m * n);
-        run(|encoder| ops.matmul(encoder, &w.weight, x_view, y.view(), m));
+        run(|encoder| ops.linear(encoder, &w.weight, x_view, y.view(), m));
         assert_close(&what, &y.read(), reference(&w, &x, &[]));
     }
 }
@@ -118,7 +118,7 @@ fn results_are_added_to_what_is_there() {
             let start = uniform(&mut rng, m * 67);
             let y = Guarded::holding(&start);
             let x_buffer = buffer(&x);
-            run(|encoder| ops().matmul_add(encoder, &w.weight, &x_buffer, y.view(), m));
+            run(|encoder| ops().linear_add(encoder, &w.weight, &x_buffer, y.view(), m));
             assert_close(
                 &format!("{kind:?}, m {m}"),
                 &y.read(),
@@ -138,7 +138,7 @@ fn infinities_stay_in_their_rows() {
         x[40] = f32::INFINITY;
         let y = Guarded::new(m * 70);
         let x_buffer = buffer(&x);
-        run(|encoder| ops().matmul(encoder, &w.weight, &x_buffer, y.view(), m));
+        run(|encoder| ops().linear(encoder, &w.weight, &x_buffer, y.view(), m));
         for (index, value) in y.read::<f32>().iter().enumerate() {
             assert_eq!(
                 value.is_finite(),
@@ -162,11 +162,11 @@ fn few_rows_and_many_agree() {
         let (together, apart) = (Guarded::new(m * n), Guarded::new(m * n));
         let x_buffer = buffer(&x);
         run(|encoder| {
-            ops().matmul(encoder, &w.weight, &x_buffer, together.view(), m)?;
+            ops().linear(encoder, &w.weight, &x_buffer, together.view(), m)?;
             (0..m).try_for_each(|row| {
                 let x = View::new(&x_buffer, row * k * 4);
                 let y = View::new(apart.view().buffer(), apart.view().offset() + row * n * 4);
-                ops().matmul(encoder, &w.weight, x, y, 1)
+                ops().linear(encoder, &w.weight, x, y, 1)
             })
         });
         let (together, apart) = (together.read::<f32>(), apart.read::<f32>());
@@ -189,7 +189,7 @@ fn nothing_to_do_is_nothing_done() {
     let w = matrix(&mut rng(1), WeightType::Q8_0, 4, 32, 1.0, 0);
     let x = buffer(&[0.0f32; 32]);
     let y = Guarded::holding(&[3.5; 4]);
-    run(|encoder| ops().matmul(encoder, &w.weight, &x, y.view(), 0));
+    run(|encoder| ops().linear(encoder, &w.weight, &x, y.view(), 0));
     assert_eq!(y.read::<f32>(), [3.5; 4]);
 }
 
@@ -197,11 +197,11 @@ fn nothing_to_do_is_nothing_done() {
 fn what_does_not_fit_is_refused() {
     let w = matrix(&mut rng(2), WeightType::F32, 4, 8, 1.0, 0);
     let (x, y) = (buffer(&[0.0f32; 16]), buffer(&[0.0f32; 8]));
-    let matmul =
-        |x: View<'_>, y: View<'_>, m| refused(|encoder| ops().matmul(encoder, &w.weight, x, y, m));
+    let linear =
+        |x: View<'_>, y: View<'_>, m| refused(|encoder| ops().linear(encoder, &w.weight, x, y, m));
     let at = View::new;
 
-    let error = matmul(at(&x, 0), at(&y, 0), 3);
+    let error = linear(at(&x, 0), at(&y, 0), 3);
     assert!(matches!(error, Error::OutOfRange(_)), "{error}");
     assert!(
         error
@@ -209,24 +209,24 @@ fn what_does_not_fit_is_refused() {
             .contains("x takes 96 bytes at offset 0 of a buffer of 64"),
         "{error}"
     );
-    let error = matmul(at(&x, 0), at(&y, 20), 1);
+    let error = linear(at(&x, 0), at(&y, 20), 1);
     assert!(
         matches!(error, Error::OutOfRange(_)) && error.to_string().contains("y takes 16 bytes"),
         "{error}"
     );
-    let error = matmul(at(&x, 0), at(&y, usize::MAX - 3), 1);
+    let error = linear(at(&x, 0), at(&y, usize::MAX - 3), 1);
     assert!(matches!(error, Error::OutOfRange(_)), "{error}");
-    let error = matmul(at(&x, 2), at(&y, 0), 1);
+    let error = linear(at(&x, 2), at(&y, 0), 1);
     assert!(matches!(error, Error::Misaligned(_)), "{error}");
-    let error = matmul(at(&x, 0), at(&x, 16), 1);
+    let error = linear(at(&x, 0), at(&x, 16), 1);
     assert!(
         matches!(error, Error::InvalidArgument(_)) && error.to_string().contains("overlap"),
         "{error}"
     );
-    let error = matmul(at(&x, 0), at(&y, 0), usize::MAX / 2);
+    let error = linear(at(&x, 0), at(&y, 0), usize::MAX / 2);
     assert!(matches!(error, Error::OutOfRange(_)), "{error}");
     // Next to each other is not overlapping, and the encoder's buffers are usable after errors.
-    run(|encoder| ops().matmul(encoder, &w.weight, at(&x, 0), at(&x, 32), 1));
+    run(|encoder| ops().linear(encoder, &w.weight, at(&x, 0), at(&x, 32), 1));
 }
 
 #[test]
@@ -265,5 +265,5 @@ fn what_is_not_a_weight_is_refused() {
 /// GPUs older than Apple's seventh family have no simdgroup matrices.
 #[test]
 fn kernels_without_matrices_agree_with_the_others() {
-    support::again_without_matrices("matmul::few_rows_and_many_agree");
+    support::again_without_matrices("linear::few_rows_and_many_agree");
 }

@@ -64,7 +64,7 @@ impl Ops {
     /// [`Error::OutOfRange`](crate::Error::OutOfRange), [`Error::Misaligned`](crate::Error::Misaligned) and
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if `x` or `y` does not fit in its buffer, is not on a
     /// multiple of 4 bytes, or `y` overlaps what is read; and those of the encoder.
-    pub fn matmul<'a>(
+    pub fn linear<'a>(
         &self,
         encoder: &mut ComputeEncoder<'_>,
         weight: &Weight,
@@ -72,15 +72,15 @@ impl Ops {
         y: impl Into<View<'a>>,
         m: usize,
     ) -> Result<()> {
-        self.product(encoder, "Ops::matmul", weight, x.into(), y.into(), m, false)
+        self.product(encoder, "Ops::linear", weight, x.into(), y.into(), m, false)
     }
 
-    /// `y += x . W^T`, as [`Ops::matmul`] otherwise: the residual connection in the same dispatch.
+    /// `y += x . W^T`, as [`Ops::linear`] otherwise: the residual connection in the same dispatch.
     ///
     /// # Errors
     ///
-    /// Those of [`Ops::matmul`].
-    pub fn matmul_add<'a>(
+    /// Those of [`Ops::linear`].
+    pub fn linear_add<'a>(
         &self,
         encoder: &mut ComputeEncoder<'_>,
         weight: &Weight,
@@ -90,7 +90,7 @@ impl Ops {
     ) -> Result<()> {
         self.product(
             encoder,
-            "Ops::matmul_add",
+            "Ops::linear_add",
             weight,
             x.into(),
             y.into(),
