@@ -18,7 +18,7 @@ DynamicInitialisers find_dynamic_initialisers(const std::string &messages);
 
 // For values of which clang does not say the variable.
 inline constexpr std::string_view not_computed =
-    "error: a variable outside of functions needs a constant expression as its initializer: the source has one without\n";
+    "error: a variable outside of functions needs a constant expression as its initializer: one here has none\n";
 
 // Definitions of all function constants, for a compilation that shows what can be computed.
 std::string define_function_constants(const Translation &translation);
