@@ -1,6 +1,8 @@
 // The mathematical functions of the standard library against the host's in double precision.
+#include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <vector>
@@ -66,6 +68,9 @@ const std::vector<unary_case> unary_cases = {
     {"tanpi", [](double x) { return sinpi(x) / sinpi(x + 0.5); }, -64, 64, 6},
     {"trunc", [](double x) { return std::trunc(x); }, -1e4, 1e4, 0},
 };
+
+// Those that put their result together from factors.
+const char *const scaled[] = {"exp", "exp2", "exp10", "cosh", "sinh"};
 
 struct binary_case {
     const char *name;
@@ -273,6 +278,36 @@ void test_special(metal_program &program) {
     }
 }
 
+// Fast math moves a caller's factors into what the library computes: no overflow and no underflow may be lost by that.
+// Only in a kernel of its own does the compiler bring the negation to the factors.
+void test_scaled() {
+    std::string text;
+    for (const char *name : scaled) {
+        const std::string call = std::string(name) + "(fabs(v))";
+        text += "kernel void scaled_" + std::string(name) +
+                "(device const float *x, device float *y, uint i [[thread_position_in_grid]]) {\n" +
+                "  float v = x[i], r, b = 32.0f / fabs(v), p = b * 0.5f;\n" + "  if (fabs(v) <= 8.0f) r = v;\n" +
+                "  else if (v < 0.0f) r = -(" + call + " * (b - p));\n  else r = " + call +
+                " * (b - p);\n  y[i] = r;\n}\n";
+    }
+    metal_program program(text, SMTL_MATH_FAST);
+    const float infinity = std::numeric_limits<float>::infinity();
+    std::vector<float> x = {-400, 400, -130, 130, -88.8f, 88.8f, -30, 30, -10, 10, -infinity, infinity, 1.5f, -1.5f};
+    std::vector<float> y(x.size());
+    for (const char *name : scaled) {
+        const auto function = std::find_if(unary_cases.begin(), unary_cases.end(),
+                                           [&](const unary_case &one) { return std::strcmp(one.name, name) == 0; });
+        run(program, ("scaled_" + std::string(name)).c_str(), {buffer(x), buffer(y)}, uint32_t(x.size()));
+        for (size_t i = 0; i < x.size(); ++i) {
+            const float v = std::fabs(x[i]), product = float(function->reference(v)) * (16 / v);
+            const float wanted = v <= 8 ? x[i] : x[i] < 0 ? -product : product;
+            const bool same = std::isnan(wanted) ? std::isnan(y[i]) : y[i] == wanted;
+            if (!CHECK(same || std::fabs(y[i] - wanted) <= 1e-5f * std::fabs(wanted)))
+                std::fprintf(stderr, "%s: of %g %g, not %g\n", name, x[i], y[i], wanted);
+        }
+    }
+}
+
 void test_split(metal_program &program) {
     std::vector<float> x = {1.75f, -1.75f, 1000.125f, 0.03125f, -3.0f, INFINITY, -INFINITY};
     std::vector<float> y(6 * x.size());
@@ -345,6 +380,7 @@ int main() {
     test_unary(fast, 8);
     test_binary(program);
     test_special(program);
+    test_scaled();
     test_split(program);
     test_three(program);
     return check::report("msl/math_test");

@@ -30,29 +30,37 @@ SMTL_FUNCTION float exp_series(float r) {
     return __builtin_fmaf(p, r, 1.0f);
 }
 
-// Beyond the bounds the result is zero or infinity already; a NaN passes through.
 SMTL_FUNCTION float bounded(float x, float low, float high) {
     x = x < low ? low : x;
     return x > high ? high : x;
 }
 
+// The power of x, which `value` is between the bounds. Beyond them it is said to be zero or infinite: in fast math the
+// caller's factors could come between those of scale_by_power, and no overflow would show. A NaN passes through.
+SMTL_FUNCTION float between(float x, float low, float high, float value) {
+    value = x < low ? 0.0f : value;
+    return x > high ? __builtin_inff() : value;
+}
+
 SMTL_FUNCTION float exp_scalar(float x) {
 #pragma clang fp reassociate(off)
-    x = bounded(x, -104.0f, 89.0f);
-    const float shifted = __builtin_fmaf(x, 1.44269504088896340736f, 0x1.8p23f);
+    constexpr float low = -104.0f, high = 88.72283935546875f;
+    const float inside = bounded(x, low, high);
+    const float shifted = __builtin_fmaf(inside, 1.44269504088896340736f, 0x1.8p23f);
     const float n = shifted - 0x1.8p23f;
     // ln(2) in two parts, the first of which n times is exact.
-    float r = __builtin_fmaf(n, -0x1.62e4p-1f, x);
+    float r = __builtin_fmaf(n, -0x1.62e4p-1f, inside);
     r = __builtin_fmaf(n, -0x1.7f7d1cp-20f, r);
-    return scale_by_power(exp_series(r), shifted);
+    return between(x, low, high, scale_by_power(exp_series(r), shifted));
 }
 
 SMTL_FUNCTION float exp2_scalar(float x) {
 #pragma clang fp reassociate(off)
-    x = bounded(x, -150.0f, 128.0f);
-    const float shifted = x + 0x1.8p23f;
+    constexpr float low = -150.0f, high = 0x1.fffffep6f;
+    const float inside = bounded(x, low, high);
+    const float shifted = inside + 0x1.8p23f;
     const float n = shifted - 0x1.8p23f;
-    return scale_by_power(exp_series((x - n) * 0.69314718055994530942f), shifted);
+    return between(x, low, high, scale_by_power(exp_series((inside - n) * 0.69314718055994530942f), shifted));
 }
 
 // Odd, and for small arguments by its series, where the quotient would cancel.
