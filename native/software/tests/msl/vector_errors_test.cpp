@@ -1,0 +1,68 @@
+// What Metal's vectors lack, as errors at the place in the source.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "check.h"
+#include "compiled_source.h"
+
+namespace {
+
+// An operator that a vector does not have is an error where the source uses it, in the words of the language. A
+// component of a vector of bool is 0 or 1, which sums would not leave so.
+void test_operators_that_vectors_lack() {
+    const std::pair<const char *, std::vector<const char *>> lacking[] = {
+        {"bool4", {"t + t", "t - true", "1 * t", "-t", "+t", "t << 1", "t >> t", "t / t", "t %= t", "++t", "t--"}},
+        {"float4",
+         {"t % t", "t % 2", "2 & t", "t | t", "t ^= t", "~t", "t << 1", "t >> uint4(1)", "t <<= t", "t %= 2"}},
+        {"half2", {"t % t", "t &= t", "1 << t", "~t.yx", "t.xy % t", "t >>= int2(1)"}},
+    };
+    const char *openings[] = {"error: invalid operands to binary expression ('", "error: invalid argument type '",
+                              "error: no viable overloaded '", "error: cannot increment value of type '",
+                              "error: cannot decrement value of type '"};
+    for (const auto &[type, wrongs] : lacking) {
+        for (const char *wrong : wrongs) {
+            const compiled code(head + "kernel void k(device " + type + " *x) {\n  " + type +
+                                " t = x[0];\n  x[0] = " + wrong + ";\n}\n");
+            if (!CHECK(code.library == nullptr)) std::fprintf(stderr, "accepted: %s of %s\n", wrong, type);
+            const size_t error = code.log.find("error: ");
+            const std::string rest = error == std::string::npos ? "" : code.log.substr(error);
+            const bool is_said = std::any_of(std::begin(openings), std::end(openings),
+                                             [&](const char *opening) { return rest.starts_with(opening); });
+            if (!CHECK(is_said && rest.find("error: ", 1) == std::string::npos) ||
+                !CHECK(code.log.starts_with("program_source:5:") && code.log.find("smtl") == std::string::npos))
+                std::fprintf(stderr, "%s of %s: %s\n", wrong, type, code.log.c_str());
+        }
+    }
+    const compiled logic(
+        head + "kernel void k(device bool4 *x) { x[0] = ~x[1] & x[2] | !x[3] ^ x[4]; x[0] |= x[1] != x[2]; }\n");
+    CHECK(logic.library != nullptr);
+}
+
+// What is written to a value that is computed would be lost: a swizzle is one. It can be read.
+void test_writes_to_values() {
+    const std::string begin =
+        head + "kernel void k(device float *x, device uint *n) {\n  float4 v = float4(x[0]);\n  bool4 t = v > 0;\n"
+               "  packed_float4 p(v);\n  float2x2 m(x[1]);\n  ";
+    for (const char *write : {"v.yz[n[1]] = 9", "v.xy[0] += 7", "(v + v)[2]++", "t.xy[0] = true", "p.xyz[n[1]] = 9",
+                              "packed_float4(v)[1] = 9", "packed_float4(v) += v", "(m * m)[1] = v.xy",
+                              "(m * m)[1][0] = 9", "(m * m) *= m", "half3(v.xyz)[n[0]] -= 1"}) {
+        const compiled lost(begin + write + ";\n}\n");
+        if (!CHECK(lost.library == nullptr)) std::fprintf(stderr, "accepted: %s\n", write);
+        CHECK(lost.says("program_source:8:"));
+    }
+    const compiled read(
+        begin + "x[0] = v.yz[n[1]] + (v + v)[2] + t.xy[0] + p.xyz[n[1]] + packed_float4(v)[1] + (m * m)[1][n[0]];\n"
+                "  v[n[1]] += 1, t[0] = false, p[n[1]] *= 2, p += v, m[1] = v.xy, m[n[0]][n[1]] -= 1;\n"
+                "  m *= m, x[1] = v.x + p[0] + m[0].x;\n}\n");
+    CHECK(read.library != nullptr && read.log.empty());
+}
+
+}  // namespace
+
+int main() {
+    test_operators_that_vectors_lack();
+    test_writes_to_values();
+    return check::report("msl/vector_errors_test");
+}
