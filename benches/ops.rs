@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use half::{bf16, f16};
-use metal_bridge::ops::{Binary, DataType, Ops, Right, Tensor, Unary};
+use metal_bridge::ops::{Binary, DataType, Matmul, Ops, Right, Tensor, Unary};
 use metal_bridge::{
     Buffer, CommandQueue, ComputeEncoder, Device, DispatchType, Result, StorageMode,
 };
 use metal_bridge_benches::beside::Row;
-use metal_bridge_benches::contenders::copy;
+use metal_bridge_benches::contenders::{copy, gemm_product};
+use metal_bridge_benches::data;
 use metal_bridge_benches::rounds::{Contender, best_of, repeated};
 
 /// More than the caches of most machines hold.
@@ -32,6 +33,11 @@ impl Metal {
             ops: Ops::new(&device)?,
             device,
         })
+    }
+
+    fn memory<T: bytemuck::Pod>(&self, values: &[T]) -> Result<Buffer> {
+        self.device
+            .new_buffer_with_data(values, StorageMode::Shared)
     }
 
     fn tensor_memory(&self, data_type: DataType) -> Result<Buffer> {
@@ -113,6 +119,53 @@ fn rows(metal: &Metal, data_type: DataType, two: Right<'static>) -> Result<()> {
     Ok(())
 }
 
+/// The 1024-cubed product, beside the `gemm` crate: in `f32`, or in `f16` for halves.
+fn products(metal: &Metal, data_type: DataType) -> Result<()> {
+    const N: usize = 1024;
+    let [x, w] = [1, 2].map(|seed| data::uniform(N * N, seed));
+    let memory = |values: &[f32]| match data_type {
+        DataType::F16 => metal.memory(&data::to_f16(values)),
+        DataType::BF16 => {
+            let values: Vec<bf16> = values.iter().copied().map(bf16::from_f32).collect();
+            metal.memory(&values)
+        }
+        _ => metal.memory(values),
+    };
+    let (a, b, y) = (memory(&x)?, memory(&w)?, memory(&x)?);
+    let square = |buffer| Tensor::new(buffer, data_type, &[N, N]);
+    for is_turned in [false, true] {
+        let order: [usize; 2] = if is_turned { [1, 0] } else { [0, 1] };
+        let ours: Contender<'_> = Box::new(|| {
+            let run = metal.run(|encoder| {
+                let b = square(&b)?.permute(&order)?;
+                metal
+                    .ops
+                    .matmul(encoder, Matmul::default(), square(&a)?, b, square(&y)?)
+            });
+            run.expect("a product")
+        });
+        let times = if data_type == DataType::F16 {
+            let (x, w) = (data::to_f16(&x), data::to_f16(&w));
+            let mut y = vec![f16::ZERO; N * N];
+            let gemm = repeated(1, move || {
+                gemm_product(&mut y, &x, &w, [N; 3], f16::ONE, f16::ZERO)
+            });
+            best_of(BUDGET, &mut [ours, gemm])
+        } else {
+            let mut y = vec![0.0f32; N * N];
+            let gemm = repeated(1, || gemm_product(&mut y, &x, &w, [N; 3], 1.0, 0.0));
+            best_of(BUDGET, &mut [ours, gemm])
+        };
+        let name = format!(
+            "{} 1024-cubed product, B {}",
+            data_type.name(),
+            if is_turned { "transposed" } else { "row-major" }
+        );
+        Row::rates(name, "GFLOP/s", 2.0 * (N * N * N) as f64, &times, "gemm").print();
+    }
+    Ok(())
+}
+
 /// What the host takes for each call that it encodes.
 fn encoding(metal: &Metal) -> Result<()> {
     let buffer = metal.device.new_buffer(4096, StorageMode::Shared)?;
@@ -142,6 +195,9 @@ fn encoding(metal: &Metal) -> Result<()> {
 fn main() -> Result<()> {
     let metal = Metal::new()?;
     println!("\n| what | unit | metal-bridge | beside it | ratio |\n|---|---|---:|---:|---:|");
+    for data_type in [DataType::F32, DataType::F16, DataType::BF16] {
+        products(&metal, data_type)?;
+    }
     rows(&metal, DataType::F32, Right::scalar(2.0f32))?;
     rows(&metal, DataType::F16, Right::scalar(f16::from_f32(2.0)))?;
     rows(&metal, DataType::BF16, Right::scalar(bf16::from_f32(2.0)))?;

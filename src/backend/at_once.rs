@@ -4,7 +4,7 @@ use crate::backend::slices::MetalOps;
 use crate::error::Result;
 use crate::metal::buffer::Buffer;
 use crate::metal::compute::ComputeEncoder;
-use crate::ops::{Binary, Comparison, Element, Right, Tensor, Unary};
+use crate::ops::{Binary, Comparison, Element, Matmul, Right, Tensor, Unary};
 
 impl MetalOps {
     fn at_once(&self, encode: impl FnOnce(&mut ComputeEncoder<'_>) -> Result<()>) -> Result<()> {
@@ -77,6 +77,79 @@ impl MetalOps {
     /// See [`MetalOps`].
     pub fn convert<'a>(&self, x: impl Into<Tensor<'a>>, y: impl Into<Tensor<'a>>) -> Result<()> {
         self.at_once(|encoder| self.backend().ops().convert(encoder, x, y))
+    }
+
+    /// [`Ops::matmul`](crate::ops::Ops::matmul), at once.
+    ///
+    /// # Errors
+    ///
+    /// See [`MetalOps`].
+    pub fn matmul_with<'a>(
+        &self,
+        options: Matmul<'a>,
+        a: impl Into<Tensor<'a>>,
+        b: impl Into<Tensor<'a>>,
+        y: impl Into<Tensor<'a>>,
+    ) -> Result<()> {
+        self.at_once(|encoder| self.backend().ops().matmul(encoder, options, a, b, y))
+    }
+
+    /// `C = A B` for row-major matrices at the beginning of buffers of `f32`, at once: A is `[m, k]`, B `[k, n]` and C `[m, n]`.
+    ///
+    /// # Errors
+    ///
+    /// See [`MetalOps`].
+    pub fn matmul(
+        &self,
+        a: &Buffer,
+        b: &Buffer,
+        c: &Buffer,
+        m: usize,
+        n: usize,
+        k: usize,
+    ) -> Result<()> {
+        self.matmul_with(
+            Matmul::default(),
+            Tensor::of::<f32>(a, &[m, k])?,
+            Tensor::of::<f32>(b, &[k, n])?,
+            Tensor::of::<f32>(c, &[m, n])?,
+        )
+    }
+
+    /// `C = A B` for row-major matrices of floats at addresses inside of
+    /// [`MetalBackend::allocate`](crate::MetalBackend::allocate)d memory, at once: A is `[m, k]`, B `[k, n]` and C `[m, n]`.
+    ///
+    /// # Errors
+    ///
+    /// See [`MetalOps`]; [`Error::InvalidArgument`](crate::Error::InvalidArgument) for an address that is not memory of the
+    /// backend, [`Error::OutOfRange`](crate::Error::OutOfRange) if its allocation ends earlier,
+    /// [`Error::Unsupported`](crate::Error::Unsupported) for integers.
+    pub fn matmul_ptr<T: Element>(
+        &self,
+        a: *const T,
+        b: *const T,
+        c: *mut T,
+        m: usize,
+        n: usize,
+        k: usize,
+    ) -> Result<()> {
+        let find = |name, address: *const T, rows: usize, columns: usize| {
+            // More bytes than can be counted are more than any allocation has.
+            let bytes = rows.saturating_mul(columns).saturating_mul(size_of::<T>());
+            let allocations = &self.backend().allocations;
+            allocations.find("MetalOps::matmul_ptr", name, address.cast(), bytes)
+        };
+        let (a, b, c) = (
+            find("a", a, m, k)?,
+            find("b", b, k, n)?,
+            find("c", c, m, n)?,
+        );
+        self.matmul_with(
+            Matmul::default(),
+            Tensor::of::<T>(a.view(), &[m, k])?,
+            Tensor::of::<T>(b.view(), &[k, n])?,
+            Tensor::of::<T>(c.view(), &[m, n])?,
+        )
     }
 
     fn on_addresses<T: Element>(

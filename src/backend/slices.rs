@@ -21,8 +21,8 @@ pub struct Qkv {
 
 /// Operations that have run when the call returns, each in a command buffer of its own:
 ///
-/// - on tensors, as [`MetalOps::binary`], and on plain buffers of `f32`, as [`MetalOps::add`]: nothing is copied and no buffer
-///   is made;
+/// - on tensors, as [`MetalOps::binary`], and on plain buffers of `f32`, as [`MetalOps::add`] and [`MetalOps::matmul`]: nothing
+///   is copied and no buffer is made;
 /// - on addresses of [`MetalBackend::allocate`], as [`MetalOps::add_ptr`]: the backend finds the memory, and refuses what is not
 ///   its own;
 /// - on slices of the host, as [`MetalOps::linear`]: inputs and the result are copied, and the numbers of rows follow from the

@@ -12,6 +12,7 @@
 //! | other types and layouts, the choice between two tensors | [`Ops::convert`], [`Ops::select`] | `convert.metal`, `select.metal` |
 //! | sums, products, extremes, means, variances along axes, and where extremes are | [`Ops::reduce`], [`Ops::arg_reduce`] | `reduction.metal` |
 //! | softmax and its logarithm | [`Ops::softmax`], [`Ops::log_softmax`] | `softmax.metal` |
+//! | matrix product of tensors, in batches, with scales, a sum and an activation | [`Ops::matmul`], [`Matmul`] | `gemm.metal` |
 //! | largest element | [`Ops::argmax`] | `argmax.metal` |
 //!
 //! Operations on a [`Tensor`] take every type, shape and stride that it may have. The engine's own operations take plain views:
@@ -47,7 +48,8 @@ pub use ops::Ops;
 pub use rope::{RopePairing, RopeShape, rope_frequencies};
 pub use shader::shader_sources;
 pub use tensor::{
-    ArgReduction, Binary, Comparison, DataType, Element, MAX_RANK, Reduction, Right, Tensor, Unary,
+    ArgReduction, Binary, Comparison, DataType, Element, MAX_RANK, Matmul, Reduction, Right,
+    Tensor, Unary,
 };
 pub use view::View;
 pub use weight::{Weight, WeightType};

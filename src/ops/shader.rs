@@ -22,6 +22,7 @@ pub(crate) enum Shader {
     Convert,
     Embed,
     Gate,
+    Gemm,
     KvCache,
     Matmul,
     Matvec,
@@ -40,9 +41,10 @@ macro_rules! shader_file {
     };
 }
 
-const HEADERS: [(&str, &str); 6] = [
+const HEADERS: [(&str, &str); 7] = [
     shader_file!("attention.h"),
     shader_file!("functions.h"),
+    shader_file!("gemm.h"),
     shader_file!("partials.h"),
     shader_file!("reduce.h"),
     shader_file!("tensor.h"),
@@ -50,7 +52,7 @@ const HEADERS: [(&str, &str); 6] = [
 ];
 
 impl Shader {
-    const ALL: [Shader; 17] = [
+    const ALL: [Shader; 18] = [
         Shader::Argmax,
         Shader::AttentionTile,
         Shader::AttentionVector,
@@ -58,6 +60,7 @@ impl Shader {
         Shader::Convert,
         Shader::Embed,
         Shader::Gate,
+        Shader::Gemm,
         Shader::KvCache,
         Shader::Matmul,
         Shader::Matvec,
@@ -79,6 +82,7 @@ impl Shader {
             Shader::Convert => shader_file!("convert.metal"),
             Shader::Embed => shader_file!("embed.metal"),
             Shader::Gate => shader_file!("gate.metal"),
+            Shader::Gemm => shader_file!("gemm.metal"),
             Shader::KvCache => shader_file!("kv_cache.metal"),
             Shader::Matmul => shader_file!("matmul.metal"),
             Shader::Matvec => shader_file!("matvec.metal"),
@@ -102,6 +106,7 @@ impl Shader {
         match self {
             Shader::Binary
             | Shader::Convert
+            | Shader::Gemm
             | Shader::Reduction
             | Shader::Select
             | Shader::Softmax

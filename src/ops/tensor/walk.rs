@@ -15,17 +15,36 @@ use crate::ops::tensor::layout::{MAX_RANK, Walk};
 use crate::ops::tensor::view::Tensor;
 
 /// The most tensors of an operation, as in `shaders/tensor.h`.
-const MAX_TENSORS: usize = 4;
+pub(super) const MAX_TENSORS: usize = 4;
 
 /// `Walk` of `shaders/tensor.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
-struct Arguments {
+pub(super) struct Arguments {
     scalar: u64,
     per_thread: u32,
     rank: u32,
     shape: [u64; MAX_RANK],
     strides: [[u64; MAX_TENSORS]; MAX_RANK],
+}
+
+impl Arguments {
+    /// For kernels whose threads take nothing of the innermost dimension, and find all others with `places_of`. There is room
+    /// for one dimension less.
+    pub(super) fn of_rows(walk: &Walk<MAX_TENSORS>) -> Arguments {
+        let mut arguments = Arguments {
+            scalar: 0,
+            per_thread: 1,
+            rank: walk.shape.len() as u32 + 1,
+            shape: [1; MAX_RANK],
+            strides: [[0; MAX_TENSORS]; MAX_RANK],
+        };
+        for (axis, (size, strides)) in walk.shape.iter().zip(&walk.strides).enumerate() {
+            arguments.shape[axis + 1] = *size as u64;
+            arguments.strides[axis + 1] = strides.map(|stride| stride as u64);
+        }
+        arguments
+    }
 }
 
 /// The names of a kernel for each type of elements, in the order of [`DataType::ALL`].

@@ -3,6 +3,8 @@
 mod binary;
 mod convert;
 mod layouts;
+mod matmul;
+mod products;
 mod reduction;
 mod reduction_axes;
 mod rows;

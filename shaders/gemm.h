@@ -1,0 +1,228 @@
+// The product of matrices: its arguments, and how y is made of the sums.
+#ifndef METAL_BRIDGE_GEMM_H
+#define METAL_BRIDGE_GEMM_H
+
+#include "functions.h"
+#include "tensor.h"
+
+// In the order of `DataType` in src/ops/tensor/data_type.rs, and of `check` in src/ops/tensor/matmul_options.rs.
+enum DataType : uint {
+    F32,
+    F16,
+    BF16,
+    I8,
+    U8,
+    I32
+};
+enum Activation : uint {
+    None,
+    Relu,
+    Gelu,
+    GeluTanh,
+    Silu,
+    Sigmoid,
+    Tanh
+};
+
+// The most elements of y that are finished together.
+constant constexpr uint finished_columns = BLOCK > short_block ? 64 : 4;
+
+struct Strides {
+    ulong row;
+    ulong column;
+};
+
+struct Arguments {
+    // Of y, A, B and C, from its second dimension on.
+    Walk batches;
+    Strides y;
+    Strides a;
+    Strides b;
+    Strides c;
+    // By row, or by column, and by group.
+    Strides scale_a;
+    Strides scale_b;
+    ulong bias;
+    uint m;
+    uint n;
+    uint k;
+    uint group;
+    float alpha;
+    float beta;
+    // Bits, as in `Flags`.
+    uint flags;
+    // The type of y, C and the bias.
+    uint y_type;
+    uint activation;
+    uint unused;
+
+    bool has(uint flag) const constant { return (flags & flag) != 0; }
+};
+
+// There is C, a bias, a scale of A, a scale of B; each group along k has scales of its own; neighbours along k lie side
+// by side in A, neighbours along n in B.
+enum Flags : uint {
+    HasC = 1,
+    HasBias = 2,
+    HasScaleA = 4,
+    HasScaleB = 8,
+    InGroups = 16,
+    RowsOfA = 32,
+    RowsOfB = 64
+};
+
+// What is added up over the steps: floats; integers, or the bits of floats if each group has scales.
+template <typename T> struct Total {
+    typedef float type;
+};
+template <> struct Total<char> {
+    typedef int type;
+};
+template <> struct Total<uchar> {
+    typedef int type;
+};
+
+template <typename T> inline float load(T x) { return float(Element<T>::get(x)); }
+
+inline float number(bool, float total) { return total; }
+inline float number(bool in_groups, int total) { return in_groups ? as_type<float>(total) : float(total); }
+
+inline void activate(uint activation, thread float *values, uint count) {
+    switch (activation) {
+    case Relu:
+        for (uint j = 0; j < count; j++) {
+            values[j] = values[j] < 0.0f ? 0.0f : values[j];
+        }
+        break;
+    case Gelu:
+        for (uint j = 0; j < count; j++) {
+            values[j] = gelu_of(values[j]);
+        }
+        break;
+    case GeluTanh:
+        for (uint j = 0; j < count; j++) {
+            values[j] = gelu_tanh_of(values[j]);
+        }
+        break;
+    case Silu:
+        for (uint j = 0; j < count; j++) {
+            values[j] *= sigmoid_of(values[j]);
+        }
+        break;
+    case Sigmoid:
+        for (uint j = 0; j < count; j++) {
+            values[j] = sigmoid_of(values[j]);
+        }
+        break;
+    case Tanh:
+        for (uint j = 0; j < count; j++) {
+            values[j] = precise::tanh(values[j]);
+        }
+        break;
+    default: break;
+    }
+}
+
+// The operands of the last part.
+struct Outputs {
+    device uchar *y;
+    device const uchar *c;
+    device const uchar *bias;
+    device const float *scale_a;
+    device const float *scale_b;
+    Places places;
+};
+
+inline ulong y_place(constant Arguments &arguments, Outputs outputs, uint row, uint column) {
+    return outputs.places.at[0] + row * arguments.y.row + column * arguments.y.column;
+}
+
+inline ulong c_place(constant Arguments &arguments, Outputs outputs, uint row, uint column) {
+    return outputs.places.at[3] + row * arguments.c.row + column * arguments.c.column;
+}
+
+template <typename Y>
+inline void add_of(device const Y *from, ulong along, float factor, thread float *values, uint count) {
+    if (along == 1) {
+        for (uint j = 0; j < count; j++) {
+            values[j] = fma(factor, load(from[j]), values[j]);
+        }
+    } else {
+        for (uint j = 0; j < count; j++) {
+            values[j] = fma(factor, load(from[j * along]), values[j]);
+        }
+    }
+}
+
+// Adds `factor` times the elements from `place` on, which are `along` elements apart.
+inline void add(uint type, device const uchar *from, ulong place, ulong along, float factor, thread float *values,
+                uint count) {
+    switch (type) {
+    case F32: add_of((device const float *)from + place, along, factor, values, count); break;
+    case F16: add_of((device const half *)from + place, along, factor, values, count); break;
+    default: add_of((device const bf16 *)from + place, along, factor, values, count);
+    }
+}
+
+template <typename Y> inline void store_of(device Y *y, ulong along, thread const float *values, uint count) {
+    if (along == 1) {
+        for (uint j = 0; j < count; j++) {
+            y[j] = Element<Y>::put(values[j]);
+        }
+    } else {
+        for (uint j = 0; j < count; j++) {
+            y[j * along] = Element<Y>::put(values[j]);
+        }
+    }
+}
+
+// `count` elements of a row of y, `finished_columns` at most, from the totals. All of C is read before any of y is
+// written: they may be the same.
+template <typename C>
+inline void finish(constant Arguments &arguments, Outputs outputs, uint row, uint column, uint count,
+                   thread const C *totals) {
+    float values[finished_columns];
+    const bool in_groups = arguments.has(InGroups);
+    const bool scales_a = !in_groups && arguments.has(HasScaleA);
+    const float factor = arguments.alpha * (scales_a ? outputs.scale_a[row * arguments.scale_a.row] : 1.0f);
+    for (uint j = 0; j < count; j++) {
+        values[j] = number(in_groups, totals[j]) * factor;
+    }
+    if (!in_groups && arguments.has(HasScaleB)) {
+        for (uint j = 0; j < count; j++) {
+            values[j] *= outputs.scale_b[(column + j) * arguments.scale_b.row];
+        }
+    }
+    const uint type = arguments.y_type;
+    if (arguments.has(HasC)) {
+        const ulong place = c_place(arguments, outputs, row, column);
+        add(type, outputs.c, place, arguments.c.column, arguments.beta, values, count);
+    }
+    if (arguments.has(HasBias)) {
+        add(type, outputs.bias, column * arguments.bias, arguments.bias, 1.0f, values, count);
+    }
+    activate(arguments.activation, values, count);
+    const ulong place = y_place(arguments, outputs, row, column);
+    switch (type) {
+    case F32: store_of((device float *)outputs.y + place, arguments.y.column, values, count); break;
+    case F16: store_of((device half *)outputs.y + place, arguments.y.column, values, count); break;
+    default: store_of((device bf16 *)outputs.y + place, arguments.y.column, values, count);
+    }
+}
+
+// The same for integers, which wrap.
+template <typename C>
+inline void finish_integers(constant Arguments &arguments, Outputs outputs, uint row, uint column, uint count,
+                            thread const C *totals) {
+    device const int *c = (device const int *)outputs.c + c_place(arguments, outputs, row, column);
+    device const int *bias = (device const int *)outputs.bias;
+    device int *y = (device int *)outputs.y + y_place(arguments, outputs, row, column);
+    for (uint j = 0; j < count; j++) {
+        uint value = uint(totals[j]);
+        value += arguments.has(HasC) ? uint(c[j * arguments.c.column]) : 0;
+        value += arguments.has(HasBias) ? uint(bias[(column + j) * arguments.bias]) : 0;
+        y[j * arguments.y.column] = int(value);
+    }
+}
+
+#endif

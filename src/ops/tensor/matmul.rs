@@ -1,0 +1,328 @@
+//! The product of matrices.
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::error::{Error, Failure, Result};
+use crate::metal::compute::ComputeEncoder;
+use crate::metal::device::Size;
+use crate::ops::launch::{Grid, Launch, Operand, elements};
+use crate::ops::pipelines::KernelName;
+use crate::ops::shader::Shader;
+use crate::ops::tensor::layout::Walk;
+use crate::ops::tensor::matmul_options::{FUNCTION, Matmul, invalid, kernel_of};
+use crate::ops::tensor::view::Tensor;
+use crate::ops::tensor::walk::{self, require_type};
+use crate::ops::{LaneExecution, Ops, View};
+
+/// `Strides` of `shaders/gemm.metal`.
+#[repr(C)]
+#[derive(Clone, Copy, Default, Pod, Zeroable)]
+struct Strides {
+    row: u64,
+    column: u64,
+}
+
+impl Strides {
+    /// The last two strides of a tensor.
+    fn of(tensor: &Tensor<'_>) -> Strides {
+        let strides = tensor.strides();
+        let [row, column] = [2, 1].map(|place| strides[strides.len() - place] as u64);
+        Strides { row, column }
+    }
+}
+
+/// `Arguments` of `shaders/gemm.metal`.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Arguments {
+    batches: walk::Arguments,
+    y: Strides,
+    a: Strides,
+    b: Strides,
+    c: Strides,
+    scale_a: Strides,
+    scale_b: Strides,
+    bias: u64,
+    m: u32,
+    n: u32,
+    k: u32,
+    group: u32,
+    alpha: f32,
+    beta: f32,
+    flags: u32,
+    y_type: u32,
+    activation: u32,
+    unused: u32,
+}
+
+/// Threads of a threadgroup along each side, and rows and columns of its tile.
+fn tile(lanes: LaneExecution) -> (usize, usize) {
+    match lanes {
+        LaneExecution::InTurn => (1, 128),
+        LaneExecution::Lockstep => (16, 64),
+    }
+}
+
+impl Ops {
+    /// `y = activation(alpha A B + beta C + bias)`: `a` is `[.., m, k]`, `b` is `[.., k, n]` and `y` is `[.., m, n]`, each of any
+    /// strides; [`Tensor::permute`] transposes. The dimensions before the last two count matrices, and those of `a` and `b`
+    /// broadcast to those of `y`. Kernel `gemm` of the type of `a`.
+    ///
+    /// | `a` | `b` | `y`, C and the bias | sums |
+    /// |---|---|---|---|
+    /// | `f32`, `f16`, `bf16` | the same | the same, or `f32` | `f32` |
+    /// | `i8`, `u8` | `i8` | `i32` | exact, modulo 2^32 |
+    /// | `i8`, `u8` | `i8` | `f32`, `f16`, `bf16` | exact if they fit into `i32`, times the scales; `f32` between groups |
+    ///
+    /// With `u = 2^-24`, sums of floats are wrong by at most `(k + 2) u / (1 - (k + 2) u) |A| |B|`, element by element, and
+    /// scaled sums of integers by as much with the number of groups plus 3 in place of k. Each of alpha, beta C, the bias and the
+    /// activation adds a rounding of `f32`, the type of `y` one more.
+    /// If `k` is 0 the product is 0. Results of `i32` take `alpha` 1, `beta` 0 or 1, and neither scales nor an activation.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] for types, activations or options that a product does not have; [`Error::InvalidArgument`] if
+    /// shapes do not fit, if `y` overlaps an operand otherwise than by being C, if positions of `y` share an element, or for
+    /// factors that are not finite; [`Error::OutOfRange`] if elements are not inside their buffer, or for 2^31 rows, columns or
+    /// matrices and more; [`Error::Misaligned`] if they do not begin at a multiple of their size.
+    pub fn matmul<'a>(
+        &self,
+        encoder: &mut ComputeEncoder<'_>,
+        options: Matmul<'a>,
+        a: impl Into<Tensor<'a>>,
+        b: impl Into<Tensor<'a>>,
+        y: impl Into<Tensor<'a>>,
+    ) -> Result<()> {
+        Product::new(options, a.into(), b.into(), y.into())?.encode(self, encoder)
+    }
+}
+
+/// A product whose types and shapes fit.
+struct Product<'a> {
+    options: Matmul<'a>,
+    /// With the dimensions of `y` before the last two.
+    a: Tensor<'a>,
+    b: Tensor<'a>,
+    y: Tensor<'a>,
+    kernel: &'static str,
+    activation: u32,
+    m: usize,
+    n: usize,
+    k: usize,
+    /// Elements of k that have the same scales; none if all have.
+    group: Option<usize>,
+}
+
+impl<'a> Product<'a> {
+    fn new(mut options: Matmul<'a>, a: Tensor<'a>, b: Tensor<'a>, y: Tensor<'a>) -> Result<Self> {
+        let kernel = kernel_of(&a, &b, &y)?;
+        for (name, tensor) in [("a", &a), ("b", &b), ("y", &y)] {
+            if tensor.rank() < 2 {
+                return invalid(format!(
+                    "{name} of shape {:?} is not a matrix",
+                    tensor.shape()
+                ));
+            }
+        }
+        let [m, k] = last_two(&a);
+        let [rows, n] = last_two(&b);
+        if rows != k {
+            return invalid(format!("a has {k} columns, but b has {rows} rows"));
+        }
+        if last_two(&y) != [m, n] {
+            return invalid(format!(
+                "y has matrices of {:?}, but the product has {:?}",
+                last_two(&y),
+                [m, n]
+            ));
+        }
+        elements(FUNCTION, "a product", &[m, n, k])?;
+        let whole = |name, tensor: Tensor<'a>| {
+            let batches = &y.shape()[..y.rank() - 2];
+            tensor.broadcast(FUNCTION, name, &[batches, &last_two(&tensor)].concat())
+        };
+        let (a, b) = (whole("a", a)?, whole("b", b)?);
+        // What is not read need not even be there.
+        if options.beta == 0.0 {
+            options.c = None;
+        }
+        for (name, tensor, shape) in [
+            ("c", &mut options.c, y.shape()),
+            ("bias", &mut options.bias, &[n]),
+        ] {
+            if let Some(tensor) = tensor {
+                require_type(FUNCTION, name, tensor, y.data_type())?;
+                *tensor = tensor.broadcast(FUNCTION, name, shape)?;
+            }
+        }
+        let activation = options.check(&a, &y)?;
+        let group = options.group(m, n, k)?;
+        Ok(Product {
+            options,
+            a,
+            b,
+            y,
+            kernel,
+            activation,
+            m,
+            n,
+            k,
+            group,
+        })
+    }
+
+    fn operands(&self) -> Result<Vec<Operand<'a>>> {
+        let y = &self.y;
+        y.require_own_elements(FUNCTION, "y")?;
+        let bytes = y.extent(FUNCTION, "y")?;
+        let in_place = self.options.c.is_some_and(|c| c.is_same_elements(y));
+        let write = Operand::write("y", y.view(), bytes, y.data_type().size());
+        let mut operands = vec![if in_place { write.in_place() } else { write }];
+        let Matmul {
+            c,
+            bias,
+            scale_a,
+            scale_b,
+            ..
+        } = self.options;
+        let inputs = [
+            ("a", Some(self.a)),
+            ("b", Some(self.b)),
+            ("c", c),
+            ("bias", bias),
+            ("scale_a", scale_a),
+            ("scale_b", scale_b),
+        ];
+        for (name, tensor) in inputs {
+            // For what is not there the kernel gets a place that it does not look at.
+            let Some(tensor) = tensor else {
+                operands.push(Operand::read(
+                    name,
+                    View::new(self.a.view().buffer(), 0),
+                    0,
+                    1,
+                ));
+                continue;
+            };
+            let extent = tensor.extent(FUNCTION, name)?;
+            let is_y = name == "c" && in_place;
+            if !is_y && tensor.view().overlaps(extent, &y.view(), bytes) {
+                return invalid(format!("{name} and y overlap in their buffer"));
+            }
+            operands.push(Operand::read(
+                name,
+                tensor.view(),
+                extent,
+                tensor.data_type().size(),
+            ));
+        }
+        Ok(operands)
+    }
+
+    /// Checks the tensors and encodes the dispatch.
+    fn encode(self, ops: &Ops, encoder: &mut ComputeEncoder<'_>) -> Result<()> {
+        let operands = self.operands()?;
+        if self.y.count() == 0 {
+            return operands
+                .iter()
+                .try_for_each(|operand| operand.check(FUNCTION));
+        }
+        let batch_axes: Vec<usize> = (0..self.y.rank() - 2).collect();
+        let c = self.options.c.unwrap_or(self.y);
+        let layouts = [self.y, self.a, self.b, c].map(|tensor| tensor.layout().along(&batch_axes));
+        let batches = Walk::new(&layouts);
+        let count = batches.shape.iter().product::<usize>();
+        if i32::try_from(count).is_err() {
+            let message = format!(
+                "y of shape {:?} has too many matrices for a grid",
+                self.y.shape()
+            );
+            return Err(Error::OutOfRange(Failure::new(FUNCTION, message)));
+        }
+        let (threads, tile) = tile(ops.lanes);
+        let kernel = KernelName::new(Shader::Gemm, self.kernel);
+        let launch = Launch {
+            function: FUNCTION,
+            pipeline: &ops.pipelines.pipeline(kernel)?,
+            arguments: self.arguments(&batches, &c),
+            operands: &operands,
+            threadgroup_memory: 0,
+            grid: Grid::Threadgroups {
+                groups: Size::new(self.n.div_ceil(tile), self.m.div_ceil(tile), count),
+                threadgroup: Size::new(threads, threads, 1),
+            },
+        };
+        // SAFETY: the kernel reads A, B and C and writes y at rows below m, columns below n and elements below k of the
+        // matrices of the walk: the positions of the tensors, which are inside the extents of the operands. Of the bias and the
+        // scales it reads what the shapes have that were checked.
+        unsafe { launch.encode(encoder) }
+    }
+
+    /// `Flags` of the kernel, in their order.
+    fn flags(&self) -> u32 {
+        let Matmul {
+            c,
+            bias,
+            scale_a,
+            scale_b,
+            ..
+        } = &self.options;
+        let are_side_by_side =
+            |tensor: &Tensor<'_>| Strides::of(tensor).column == 1 || last_two(tensor)[1] == 1;
+        let flags = [
+            c.is_some(),
+            bias.is_some(),
+            scale_a.is_some(),
+            scale_b.is_some(),
+            self.group.is_some(),
+            are_side_by_side(&self.a),
+            are_side_by_side(&self.b),
+        ];
+        flags
+            .iter()
+            .rev()
+            .fold(0, |bits, flag| bits << 1 | u32::from(*flag))
+    }
+
+    fn arguments(&self, batches: &Walk<{ walk::MAX_TENSORS }>, c: &Tensor<'_>) -> Arguments {
+        let options = &self.options;
+        let scales = |tensor: &Option<Tensor<'_>>| match tensor {
+            Some(tensor) if tensor.rank() == 2 => Strides::of(tensor),
+            Some(tensor) => Strides {
+                row: tensor.strides()[0] as u64,
+                column: 0,
+            },
+            None => Strides::default(),
+        };
+        Arguments {
+            batches: walk::Arguments::of_rows(batches),
+            y: Strides::of(&self.y),
+            a: Strides::of(&self.a),
+            b: Strides::of(&self.b),
+            c: Strides::of(c),
+            scale_a: scales(&options.scale_a),
+            scale_b: scales(&options.scale_b),
+            bias: options.bias.map_or(0, |bias| bias.strides()[0] as u64),
+            m: self.m as u32,
+            n: self.n as u32,
+            k: if options.alpha == 0.0 {
+                0
+            } else {
+                self.k as u32
+            },
+            group: self.group.unwrap_or(1) as u32,
+            alpha: options.alpha,
+            beta: options.beta,
+            flags: self.flags(),
+            y_type: self.y.data_type() as u32,
+            activation: self.activation,
+            unused: 0,
+        }
+    }
+}
+
+/// Rows and columns of a matrix.
+fn last_two(tensor: &Tensor<'_>) -> [usize; 2] {
+    let shape = tensor.shape();
+    [shape[shape.len() - 2], shape[shape.len() - 1]]
+}

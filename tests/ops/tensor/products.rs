@@ -1,0 +1,191 @@
+//! Operands of products of matrices, and the bound of their errors.
+
+use metal_bridge::Buffer;
+use metal_bridge::ops::{DataType, Matmul, Ops, Tensor, Unary, View};
+use rand::Rng;
+use rand::rngs::SmallRng;
+
+use super::layouts::{places, random_strides};
+use super::values::{Sample, half_unit, least, read};
+use crate::support::{EPSILON, buffer, run};
+
+/// A tensor of random strides with its values in row-major order.
+pub struct Operand<T> {
+    pub shape: Vec<usize>,
+    strides: Vec<usize>,
+    places: Vec<usize>,
+    pub values: Vec<T>,
+    buffer: Buffer,
+}
+
+impl<T: Sample> Operand<T> {
+    pub fn new(rng: &mut SmallRng, shape: &[usize], value: impl FnMut(&mut SmallRng) -> T) -> Self {
+        let strides = random_strides(rng, shape);
+        Operand::strided(rng, shape, &strides, value)
+    }
+
+    /// Behind one element that is not its own.
+    pub fn strided(
+        rng: &mut SmallRng,
+        shape: &[usize],
+        strides: &[usize],
+        mut value: impl FnMut(&mut SmallRng) -> T,
+    ) -> Self {
+        let places: Vec<usize> = places(shape, strides);
+        let end = places.iter().max().map_or(0, |last| last + 1);
+        let mut memory = vec![T::nearest(f64::NAN); 1 + end];
+        let values: Vec<T> = places.iter().map(|_| value(rng)).collect();
+        for (place, value) in places.iter().zip(&values) {
+            memory[1 + place] = *value;
+        }
+        Operand {
+            shape: shape.to_vec(),
+            strides: strides.to_vec(),
+            places,
+            values,
+            buffer: buffer(&memory),
+        }
+    }
+
+    pub fn tensor(&self) -> Tensor<'_> {
+        let view = View::new(&self.buffer, size_of::<T>());
+        Tensor::strided(view, T::DATA_TYPE, &self.shape, &self.strides).expect("a tensor")
+    }
+
+    /// What is there now, in row-major order; fails where memory between the elements has changed.
+    pub fn read(&self) -> Vec<T> {
+        let memory = read::<T>(&self.buffer);
+        let gaps = (0..memory.len()).filter(|at| *at == 0 || !self.places.contains(&(at - 1)));
+        let empty = T::nearest(f64::NAN);
+        for at in gaps.filter(|_| self.places.len() < 1000) {
+            let (is, was): (&[u8], &[u8]) =
+                (bytemuck::bytes_of(&memory[at]), bytemuck::bytes_of(&empty));
+            assert_eq!(is, was, "between the elements");
+        }
+        self.places.iter().map(|place| memory[1 + place]).collect()
+    }
+
+    /// The element at the last two of these indices, by the rules of broadcasting.
+    pub fn at(&self, index: &[usize]) -> T {
+        let skipped = index.len() - self.shape.len();
+        let place = self
+            .shape
+            .iter()
+            .zip(&index[skipped..])
+            .fold(0, |place, (size, index)| {
+                place * size + if *size == 1 { 0 } else { *index }
+            });
+        self.values[place]
+    }
+}
+
+/// The indices of the positions of a shape, in row-major order.
+pub fn positions(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> + '_ {
+    (0..shape.iter().product()).map(move |mut at| {
+        let mut index = vec![0; shape.len()];
+        for axis in (0..shape.len()).rev() {
+            index[axis] = at % shape[axis];
+            at /= shape[axis];
+        }
+        index
+    })
+}
+
+fn activated(activation: Option<Unary>, x: f64) -> f64 {
+    let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+    match activation {
+        None => x,
+        Some(Unary::Relu) => x.max(0.0),
+        Some(Unary::Silu) => x * sigmoid(x),
+        Some(Unary::Sigmoid) => sigmoid(x),
+        Some(Unary::Tanh) => x.tanh(),
+        Some(Unary::GeluTanh) => {
+            x * sigmoid(2.0 * (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x))
+        }
+        Some(other) => panic!("{other:?} is not among the tests"),
+    }
+}
+
+/// A product and its options, as the tests have them.
+pub struct Case<T, Y> {
+    pub a: Operand<T>,
+    pub b: Operand<T>,
+    pub c: Option<Operand<Y>>,
+    pub bias: Option<Operand<Y>>,
+    pub y: Operand<Y>,
+    pub alpha: f32,
+    pub beta: f32,
+    pub activation: Option<Unary>,
+}
+
+impl<T: Sample, Y: Sample> Case<T, Y> {
+    pub fn options(&self) -> Matmul<'_> {
+        Matmul {
+            alpha: self.alpha,
+            beta: self.beta,
+            c: self.c.as_ref().map(Operand::tensor),
+            bias: self.bias.as_ref().map(Operand::tensor),
+            activation: self.activation,
+            ..Matmul::default()
+        }
+    }
+
+    pub fn run(&self, ops: &Ops) {
+        let (a, b, y) = (self.a.tensor(), self.b.tensor(), self.y.tensor());
+        run(|encoder| ops.matmul(encoder, self.options(), a, b, y));
+    }
+
+    /// Compares with float64.
+    pub fn check(&self, what: &str) {
+        let k = *self.a.shape.last().unwrap();
+        let gamma = (k as f64 + 2.0) * EPSILON / (1.0 - (k as f64 + 2.0) * EPSILON);
+        let (alpha, beta) = (f64::from(self.alpha), f64::from(self.beta));
+        for (index, y) in positions(&self.y.shape).zip(self.y.read()) {
+            let (mut left, mut right) = (index.clone(), index.clone());
+            let rank = index.len();
+            let (mut sum, mut size) = (0.0, 0.0);
+            for at in 0..k {
+                (left[rank - 1], right[rank - 2]) = (at, at);
+                let term = self.a.at(&left).exact() * self.b.at(&right).exact();
+                (sum, size) = (sum + term, size + term.abs());
+            }
+            let c = self
+                .c
+                .as_ref()
+                .filter(|_| beta != 0.0)
+                .map_or(0.0, |c| beta * c.at(&index).exact());
+            let bias = self
+                .bias
+                .as_ref()
+                .map_or(0.0, |bias| bias.at(&index).exact());
+            let exact = alpha * sum + c + bias;
+            let sizes = (alpha * size).abs() + c.abs() + bias.abs();
+            let before = alpha.abs() * size * gamma + 4.0 * EPSILON * sizes;
+            let result = activated(self.activation, exact);
+            // The activations are nowhere steeper than 1.13, and their own errors are relative to what goes in.
+            let steps = if self.activation.is_none() {
+                0.0
+            } else {
+                24.0 * EPSILON * (1.0 + exact.abs())
+            };
+            let lost = 1.13 * before + steps + f64::from(f32::MIN_POSITIVE);
+            let rounding = match Y::DATA_TYPE {
+                DataType::F32 => 0.0,
+                half => (result.abs() + lost) * half_unit(half) + least(half),
+            };
+            let off = (y.exact() - result).abs();
+            assert!(
+                off <= lost + rounding,
+                "{what}, a {:?}, b {:?}, y {:?} at {index:?}: {y:?} is not {result}: off by {off:e}, allowed {:e}",
+                self.a.shape,
+                self.b.shape,
+                self.y.shape,
+                lost + rounding
+            );
+        }
+    }
+}
+
+pub fn small<T: Sample>(rng: &mut SmallRng) -> T {
+    T::nearest(rng.random_range(-1.0..1.0))
+}
