@@ -1,5 +1,5 @@
 // What all elements along some axes give: sums, products, extremes and where they are, means, variances.
-#include "partials.h"
+#include "moments.h"
 
 constant uint operation [[function_constant(1)]];
 
@@ -13,18 +13,12 @@ struct Elements {
     typename Element<T>::computed value(ulong place, ulong) const { return Element<T>::get(x[place]); }
 };
 
-// A number as the sum of two: the mean of large elements lies between two floats.
-struct Shift {
-    float value;
-    float rest;
-};
-
 inline float shifted(float x, Shift shift) {
     if (operation == LogSumExp) {
         return precise::exp(x - shift.value);
     }
-    const float distance = (x - shift.value) - shift.rest;
-    return distance * distance;
+    const float off = distance(x, shift);
+    return off * off;
 }
 
 // Integers have no second step.
@@ -42,10 +36,7 @@ inline Shift shift_of(Partial<float> first, ulong count) {
     if (operation == LogSumExp) {
         return {first.value, 0.0f};
     }
-    const float whole = float(count);
-    const float missing = float(long(count) - long(whole));
-    const float mean = total(first) / whole;
-    return {mean, ((fma(-mean, whole, first.value) - mean * missing) + first.rest) / whole};
+    return mean_of(first, count);
 }
 
 template <typename C>

@@ -13,6 +13,7 @@
 //! | sums, products, extremes, means, variances along axes, and where extremes are | [`Ops::reduce`], [`Ops::arg_reduce`] | `reduction.metal` |
 //! | softmax and its logarithm | [`Ops::softmax`], [`Ops::log_softmax`] | `softmax.metal` |
 //! | matrix product of tensors, in batches, with scales, a sum and an activation | [`Ops::matmul`], [`Matmul`] | `gemm.metal` |
+//! | layer norm, RMS norm, group norm, batch norm | [`Ops::layer_norm`], [`Ops::rms_norm_along`], [`Ops::group_norm`], [`Ops::batch_norm`], [`Ops::batch_norm_training`] | `normalization.metal` |
 //! | largest element | [`Ops::argmax`] | `argmax.metal` |
 //!
 //! Operations on a [`Tensor`] take every type, shape and stride that it may have. The engine's own operations take plain views:
@@ -50,6 +51,8 @@ pub use shader::shader_sources;
 pub use tensor::{
     ArgReduction, Binary, Comparison, DataType, Element, MAX_RANK, Matmul, Reduction, Right,
     Tensor, Unary,
+    ArgReduction, Binary, Comparison, DataType, Element, MAX_RANK, Norm, Reduction,
+    Right, RunningStatistics, Tensor, Unary,
 };
 pub use view::View;
 pub use weight::{Weight, WeightType};

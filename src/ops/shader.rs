@@ -28,6 +28,7 @@ pub(crate) enum Shader {
     Matvec,
     MatvecBlocks,
     Norm,
+    Normalization,
     Reduction,
     Rope,
     Select,
@@ -45,6 +46,7 @@ const HEADERS: [(&str, &str); 7] = [
     shader_file!("attention.h"),
     shader_file!("functions.h"),
     shader_file!("gemm.h"),
+    shader_file!("moments.h"),
     shader_file!("partials.h"),
     shader_file!("reduce.h"),
     shader_file!("tensor.h"),
@@ -66,6 +68,7 @@ impl Shader {
         Shader::Matvec,
         Shader::MatvecBlocks,
         Shader::Norm,
+        Shader::Normalization,
         Shader::Reduction,
         Shader::Rope,
         Shader::Select,
@@ -88,6 +91,7 @@ impl Shader {
             Shader::Matvec => shader_file!("matvec.metal"),
             Shader::MatvecBlocks => shader_file!("matvec_blocks.metal"),
             Shader::Norm => shader_file!("norm.metal"),
+            Shader::Normalization => shader_file!("normalization.metal"),
             Shader::Reduction => shader_file!("reduction.metal"),
             Shader::Rope => shader_file!("rope.metal"),
             Shader::Select => shader_file!("select.metal"),
@@ -107,6 +111,7 @@ impl Shader {
             Shader::Binary
             | Shader::Convert
             | Shader::Gemm
+            | Shader::Normalization
             | Shader::Reduction
             | Shader::Select
             | Shader::Softmax

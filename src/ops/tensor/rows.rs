@@ -7,6 +7,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
+use crate::metal::pipeline::ComputePipeline;
 use crate::ops::launch::{Grid, Launch, Operand};
 use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
@@ -20,7 +21,7 @@ const MAX_THREADS: usize = 256;
 /// `Axes` of `shaders/partials.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
-struct Axes {
+pub(super) struct Axes {
     shape: [u64; MAX_RANK],
     strides: [[u64; 2]; MAX_RANK],
 }
@@ -28,7 +29,7 @@ struct Axes {
 /// `Rows` of `shaders/partials.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
-struct Arguments {
+pub(super) struct Arguments {
     count: u64,
     runs: u64,
     divisor: f32,
@@ -58,9 +59,9 @@ pub(super) struct Reduced<'a> {
 }
 
 /// How the elements are divided among threads.
-struct Division {
-    is_alone: bool,
-    is_dense: bool,
+pub(super) struct Division {
+    pub(super) is_alone: bool,
+    pub(super) is_dense: bool,
     results: usize,
     /// Elements of a result.
     count: usize,
@@ -77,30 +78,19 @@ impl Reduced<'_> {
                 .iter()
                 .try_for_each(|operand| operand.check(function));
         }
-        let (kept, reduced) = self.walks();
-        let division = self.division(ops.lanes, &kept, &reduced)?;
+        let layouts = [*self.x.layout(), self.y_layout];
+        let (kept, reduced) = walks(self.axes, &layouts);
+        let division = Division::new(function, &self.y, ops.lanes, &kept, &reduced, self.in_place)?;
         let kernel = KernelName::new(self.shader, self.kernel)
             .with(Constant::Bool(0, division.is_dense))
             .with(self.operation)
             .with(Constant::Bool(2, division.is_alone));
         let pipeline = ops.pipelines.pipeline(kernel)?;
-        let most = pipeline
-            .max_total_threads_per_threadgroup()
-            .clamp(SIMD_WIDTH, MAX_THREADS);
-        let (grid, width) = division.grid(reduced.shape[0], 1 << most.ilog2());
+        let (arguments, grid) = division.arguments(&pipeline, self.divisor, &kept, &reduced);
         let launch = Launch {
             function,
             pipeline: &pipeline,
-            arguments: Arguments {
-                count: division.count as u64,
-                runs: reduced.shape[1..].iter().product::<usize>() as u64,
-                divisor: self.divisor,
-                width: width as u32,
-                kept_rank: kept.shape.len() as u32,
-                rank: reduced.shape.len() as u32,
-                kept: axes_of(&kept),
-                reduced: axes_of(&reduced),
-            },
+            arguments,
             operands: &operands,
             threadgroup_memory: 0,
             grid,
@@ -123,39 +113,41 @@ impl Reduced<'_> {
         let write = Operand::write("y", y.view(), y_bytes, y.data_type().size());
         Ok([read, if is_same { write.in_place() } else { write }])
     }
+}
 
-    /// The walks through the results, and through the elements of one: neighbours in memory come after one another.
-    fn walks(&self) -> (Walk<2>, Walk<2>) {
-        let strides = self.x.strides();
-        let mut axes = self.axes.to_vec();
-        axes.sort_by_key(|axis| Reverse(strides[*axis].wrapping_sub(1)));
-        let kept: Vec<usize> = (0..self.x.rank())
-            .filter(|axis| !axes.contains(axis))
-            .collect();
-        let along = |axes: &[usize]| {
-            Walk::new(&[self.x.layout(), &self.y_layout].map(|layout| layout.along(axes)))
-        };
-        // Sizes beside one of 0 need not have a product.
-        let axes: &[usize] = match axes.iter().find(|axis| self.x.shape()[**axis] == 0) {
-            Some(empty) => &[*empty],
-            None => &axes,
-        };
-        (along(&kept), along(axes))
-    }
+/// The walks through the results, and through the elements of one along `axes`: neighbours in the memory of the first tensor
+/// come after one another. Each axis is one of the layouts, which have one shape, and is named once.
+pub(super) fn walks<const N: usize>(axes: &[usize], layouts: &[Layout; N]) -> (Walk<N>, Walk<N>) {
+    let x = &layouts[0];
+    let mut axes = axes.to_vec();
+    axes.sort_by_key(|axis| Reverse(x.strides()[*axis].wrapping_sub(1)));
+    let kept: Vec<usize> = (0..x.rank()).filter(|axis| !axes.contains(axis)).collect();
+    let along = |axes: &[usize]| Walk::new(&layouts.each_ref().map(|layout| layout.along(axes)));
+    // Sizes beside one of 0 need not have a product.
+    let axes: &[usize] = match axes.iter().find(|axis| x.shape()[**axis] == 0) {
+        Some(empty) => &[*empty],
+        None => &axes,
+    };
+    (along(&kept), along(axes))
+}
 
-    fn division(
-        &self,
+impl Division {
+    /// The first two tensors of the walks are x and y. `writes_rows` says that the kernel writes all elements of a row.
+    pub(super) fn new<const N: usize>(
+        function: &'static str,
+        y: &Tensor<'_>,
         lanes: LaneExecution,
-        kept: &Walk<2>,
-        reduced: &Walk<2>,
+        kept: &Walk<N>,
+        reduced: &Walk<N>,
+        writes_rows: bool,
     ) -> Result<Division> {
         let results = kept.shape.iter().product::<usize>();
         if u32::try_from(results).is_err() {
             let message = format!(
                 "y of shape {:?} takes more threads than a grid may have",
-                self.y.shape()
+                y.shape()
             );
-            return Err(Error::OutOfRange(Failure::new(self.function, message)));
+            return Err(Error::OutOfRange(Failure::new(function, message)));
         }
         let count = reduced.shape.iter().product();
         // Threads of a GPU that run together should read neighbouring elements: those of a row, or those of neighbouring
@@ -165,7 +157,7 @@ impl Reduced<'_> {
             LaneExecution::InTurn => true,
             LaneExecution::Lockstep => count < SIMD_WIDTH || (are_columns && results >= 1024),
         };
-        let is_dense = reduced.strides[0][0] == 1 && (!self.in_place || reduced.strides[0][1] == 1);
+        let is_dense = reduced.strides[0][0] == 1 && (!writes_rows || reduced.strides[0][1] == 1);
         Ok(Division {
             is_alone,
             is_dense,
@@ -173,9 +165,32 @@ impl Reduced<'_> {
             count,
         })
     }
-}
 
-impl Division {
+    /// What the kernel gets, and the grid.
+    pub(super) fn arguments<const N: usize>(
+        &self,
+        pipeline: &ComputePipeline,
+        divisor: f32,
+        kept: &Walk<N>,
+        reduced: &Walk<N>,
+    ) -> (Arguments, Grid) {
+        let most = pipeline
+            .max_total_threads_per_threadgroup()
+            .clamp(SIMD_WIDTH, MAX_THREADS);
+        let (grid, width) = self.grid(reduced.shape[0], 1 << most.ilog2());
+        let arguments = Arguments {
+            count: self.count as u64,
+            runs: reduced.shape[1..].iter().product::<usize>() as u64,
+            divisor,
+            width: width as u32,
+            kept_rank: kept.shape.len() as u32,
+            rank: reduced.shape.len() as u32,
+            kept: axes_of(kept, [0, 1]),
+            reduced: axes_of(reduced, [0, 1]),
+        };
+        (arguments, grid)
+    }
+
     /// The grid, and how many threads go side by side along runs of `run` elements. `most` is a power of two.
     fn grid(&self, run: usize, most: usize) -> (Grid, usize) {
         if self.is_alone {
@@ -199,14 +214,15 @@ impl Division {
     }
 }
 
-fn axes_of(walk: &Walk<2>) -> Axes {
+/// How a walk goes through these two of its tensors.
+pub(super) fn axes_of<const N: usize>(walk: &Walk<N>, tensors: [usize; 2]) -> Axes {
     let mut axes = Axes {
         shape: [1; MAX_RANK],
         strides: [[0; 2]; MAX_RANK],
     };
     for (axis, (size, strides)) in walk.shape.iter().zip(&walk.strides).enumerate() {
         axes.shape[axis] = *size as u64;
-        axes.strides[axis] = strides.map(|stride| stride as u64);
+        axes.strides[axis] = tensors.map(|tensor| strides[tensor] as u64);
     }
     axes
 }

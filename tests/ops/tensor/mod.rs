@@ -5,6 +5,7 @@ mod convert;
 mod layouts;
 mod matmul;
 mod products;
+mod norm;
 mod reduction;
 mod reduction_axes;
 mod rows;

@@ -1,0 +1,489 @@
+//! Layer norm, RMS norm, group norm and batch norm against float64.
+
+use half::{bf16, f16};
+use metal_bridge::Error;
+use metal_bridge::ops::{DataType, Norm, Ops, RunningStatistics, Tensor, View};
+use rand::Rng;
+use rand::rngs::SmallRng;
+
+use super::layouts::{places, random_strides};
+use super::rows::both;
+use super::values::{Sample, half_unit, least, read, room};
+use crate::support::{EPSILON, buffer, ops, refused, rng, run};
+
+/// The mean of a row and what it is divided by, for the tests' model.
+fn statistics(row: &[f64], is_rms: bool, epsilon: f32) -> (f64, f64) {
+    let count = row.len() as f64;
+    let mean = if is_rms {
+        0.0
+    } else {
+        row.iter().sum::<f64>() / count
+    };
+    let variance = row.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
+    (mean, (variance + f64::from(epsilon)).sqrt())
+}
+
+/// Fails unless `y` is near `normalized * weight + bias`, where `size` is the largest distance of the row from 0, normalized.
+fn agrees<T: Sample>(y: T, normalized: f64, (weight, bias): (f64, f64), size: f64, what: &str) {
+    let exact = normalized * weight + bias;
+    let lost = 16.0 * EPSILON * (normalized * weight).abs()
+        + 2.0 * EPSILON * exact.abs()
+        + EPSILON * EPSILON * size * weight.abs();
+    let rounding = match T::DATA_TYPE {
+        DataType::F32 => f64::from(f32::MIN_POSITIVE),
+        half => exact.abs() * half_unit(half) * (1.0 + EPSILON) + least(half),
+    };
+    let off = (y.exact() - exact).abs();
+    assert!(
+        off <= lost + rounding,
+        "{what}, {}: {} is not {exact}: off by {off:e}, allowed {lost:e} and {rounding:e}",
+        T::DATA_TYPE.name(),
+        y.exact()
+    );
+}
+
+fn numbers<T: Sample>(rng: &mut SmallRng, count: usize, centre: f64) -> Vec<T> {
+    (0..count)
+        .map(|_| T::nearest(centre + rng.random_range(-2.0..2.0)))
+        .collect()
+}
+
+fn exact<T: Sample>(values: &[T]) -> Vec<f64> {
+    values.iter().map(|value| value.exact()).collect()
+}
+
+/// Layer norm and RMS norm of rows, with scales of type `S`.
+fn rows<T: Sample, S: Sample>(ops: &Ops, seed: u64, centre: f64) {
+    let mut rng = rng(seed);
+    for (count, columns) in [(35, 3), (3, 61), (2, 1291)] {
+        let x = numbers::<T>(&mut rng, count * columns, centre);
+        let weight = numbers::<S>(&mut rng, columns, 0.0);
+        let bias = numbers::<S>(&mut rng, columns, 0.0);
+        let (weights, biases) = (buffer(&weight), buffer(&bias));
+        for is_rms in [false, true] {
+            let (x_buffer, y_buffer) = (buffer(&x), room::<T>(x.len()));
+            let tensor = |buffer| Tensor::of::<T>(buffer, &[count, columns]).unwrap();
+            let norm = Norm {
+                weight: Some(Tensor::of::<S>(&weights, &[columns]).unwrap()),
+                bias: Some(Tensor::of::<S>(&biases, &[columns]).unwrap()),
+                epsilon: 1e-3,
+            };
+            let normalize = |x: Tensor<'_>, y: Tensor<'_>| {
+                run(|encoder| match is_rms {
+                    true => ops.rms_norm_along(encoder, x, &[1], &norm, y),
+                    false => ops.layer_norm(encoder, x, &[1], &norm, y),
+                })
+            };
+            normalize(tensor(&x_buffer), tensor(&y_buffer));
+            let y = read::<T>(&y_buffer);
+            for (x, y) in x.chunks(columns).zip(y.chunks(columns)) {
+                let x = exact(x);
+                let (mean, root) = statistics(&x, is_rms, 1e-3);
+                for i in 0..columns {
+                    let scales = (weight[i].exact(), bias[i].exact());
+                    let size = (centre.abs() + 2.0) / root;
+                    agrees(y[i], (x[i] - mean) / root, scales, size, "a row");
+                }
+            }
+            normalize(tensor(&x_buffer), tensor(&x_buffer));
+            assert_eq!(read::<T>(&x_buffer), y, "in place");
+        }
+    }
+}
+
+#[test]
+fn rows_agree_with_float64() {
+    for (ops, seed) in both().into_iter().zip([200, 210]) {
+        rows::<f32, f32>(ops, seed, 0.5);
+        rows::<f32, f32>(ops, seed + 1, 4096.5);
+        rows::<f16, f16>(ops, seed + 2, 0.5);
+        rows::<bf16, f32>(ops, seed + 3, 0.5);
+    }
+}
+
+/// Random shapes, axes and strides, weights of random shapes; every way that scales may lie along a row.
+#[test]
+fn every_layout_agrees() {
+    let mut rng = rng(220);
+    for round in 0..80 {
+        let shape: Vec<usize> = (0..rng.random_range(1..=4))
+            .map(|_| rng.random_range(1..40) / 3 + 1)
+            .collect();
+        let mut axes: Vec<usize> = (0..shape.len()).collect();
+        axes.retain(|_| rng.random_bool(0.6));
+        let kept = |axis: usize| !axes.contains(&axis);
+        let strides = [(); 2].map(|()| random_strides(&mut rng, &shape));
+        let own: Vec<usize> = shape
+            .iter()
+            .map(|size| if rng.random_bool(0.3) { 1 } else { *size })
+            .collect();
+        let own_strides = random_strides(&mut rng, &own);
+        let repeated: Vec<usize> = (0..shape.len())
+            .map(|axis| {
+                if own[axis] == shape[axis] {
+                    own_strides[axis]
+                } else {
+                    0
+                }
+            })
+            .collect();
+        let [x_places, y_places] = strides.each_ref().map(|strides| places(&shape, strides));
+        let weight_places = places(&shape, &repeated);
+        let size = |places: &[usize]| places.iter().max().unwrap() + 1;
+        let offset = rng.random_range(0..3);
+        let x = numbers::<f32>(&mut rng, offset + size(&x_places), 1.0);
+        let weight = numbers::<f32>(&mut rng, size(&places(&own, &own_strides)), 0.0);
+        let (x_buffer, weights) = (buffer(&x), buffer(&weight));
+        let y_buffer = room::<f32>(size(&y_places));
+        let norm = Norm {
+            weight: Some(Tensor::strided(&weights, DataType::F32, &own, &own_strides).unwrap()),
+            ..Norm::default()
+        };
+        let x_view = View::new(&x_buffer, 4 * offset);
+        let x_tensor = Tensor::strided(x_view, DataType::F32, &shape, &strides[0]).unwrap();
+        let y_tensor = Tensor::strided(&y_buffer, DataType::F32, &shape, &strides[1]).unwrap();
+        let ops = both()[round % 2];
+        run(|encoder| ops.layer_norm(encoder, x_tensor, &axes, &norm, y_tensor));
+        let y = read::<f32>(&y_buffer);
+        // Positions with equal places along what is kept are a row.
+        let kept_strides: Vec<usize> = (0..shape.len())
+            .map(|axis| {
+                if kept(axis) {
+                    shape[axis + 1..].iter().product()
+                } else {
+                    0
+                }
+            })
+            .collect();
+        let mut members = vec![Vec::new(); x_places.len()];
+        for (position, row) in places(&shape, &kept_strides).into_iter().enumerate() {
+            members[row].push(position);
+        }
+        for row in members.iter().filter(|row| !row.is_empty()) {
+            let values: Vec<f64> = row
+                .iter()
+                .map(|at| x[offset + x_places[*at]].exact())
+                .collect();
+            let (mean, root) = statistics(&values, false, 1e-5);
+            for (at, x) in row.iter().zip(&values) {
+                let scales = (weight[weight_places[*at]].exact(), 0.0);
+                let what = format!("{shape:?} {strides:?} {axes:?} {own:?}");
+                agrees(
+                    y[y_places[*at]],
+                    (x - mean) / root,
+                    scales,
+                    3.0 / root,
+                    &what,
+                );
+            }
+        }
+        let untouched = f32::from_le_bytes([0xA5; 4]);
+        let mut is_result = vec![false; y.len()];
+        y_places.iter().for_each(|place| is_result[*place] = true);
+        assert!((0..y.len()).all(|place| is_result[place] || y[place] == untouched));
+    }
+}
+
+/// Shapes of images, channels first or last in memory.
+const IMAGES: [([usize; 4], bool); 4] = [
+    ([2, 6, 5, 67], false),
+    ([3, 4, 9, 7], true),
+    ([1, 70, 2, 3], true),
+    ([2, 2, 1, 1], false),
+];
+
+fn image<'a>(buffer: &'a metal_bridge::Buffer, shape: [usize; 4], is_last: bool) -> Tensor<'a> {
+    let [n, c, h, w] = shape;
+    if !is_last {
+        return Tensor::of::<f32>(buffer, &shape).unwrap();
+    }
+    let tensor = Tensor::of::<f32>(buffer, &[n, h, w, c]).unwrap();
+    tensor.permute(&[0, 3, 1, 2]).unwrap()
+}
+
+/// The place of each element, channel by channel, and row-major within.
+fn places_of_channels([n, c, h, w]: [usize; 4], is_last: bool) -> Vec<Vec<Vec<usize>>> {
+    let place = |i, channel, y, x| match is_last {
+        true => ((i * h + y) * w + x) * c + channel,
+        false => ((i * c + channel) * h + y) * w + x,
+    };
+    let of = |i: usize, channel: usize| {
+        (0..h * w)
+            .map(|at| place(i, channel, at / w, at % w))
+            .collect()
+    };
+    (0..n)
+        .map(|i| (0..c).map(|channel| of(i, channel)).collect())
+        .collect()
+}
+
+#[test]
+fn groups_of_channels_agree() {
+    let mut rng = rng(230);
+    for (ops, (shape, is_last)) in both()
+        .into_iter()
+        .cycle()
+        .zip(IMAGES.into_iter().cycle())
+        .take(7)
+    {
+        let places = places_of_channels(shape, is_last);
+        let channels = shape[1];
+        let x = numbers::<f32>(&mut rng, shape.iter().product(), 30.0);
+        let scales = [(); 2].map(|()| numbers::<f32>(&mut rng, channels, 1.0));
+        let (x_buffer, y_buffer) = (buffer(&x), room::<f32>(x.len()));
+        let [weight, bias] = scales.each_ref().map(|scale| buffer(scale));
+        let norm = Norm {
+            weight: Some(Tensor::of::<f32>(&weight, &[channels]).unwrap()),
+            bias: Some(Tensor::of::<f32>(&bias, &[channels]).unwrap()),
+            ..Norm::default()
+        };
+        let groups = if channels % 3 == 0 { 3 } else { 2 };
+        let (x_tensor, y_tensor) = (
+            image(&x_buffer, shape, is_last),
+            image(&y_buffer, shape, is_last),
+        );
+        run(|encoder| ops.group_norm(encoder, x_tensor, groups, &norm, y_tensor));
+        let y = read::<f32>(&y_buffer);
+        let size = channels / groups;
+        for (group, of_group) in places
+            .iter()
+            .flat_map(|image| image.chunks(size).enumerate())
+        {
+            let row: Vec<f64> = of_group.iter().flatten().map(|at| x[*at].exact()).collect();
+            let (mean, root) = statistics(&row, false, 1e-5);
+            for (channel, of_channel) in of_group.iter().enumerate() {
+                let number = group * size + channel;
+                let scales = (scales[0][number].exact(), scales[1][number].exact());
+                for at in of_channel {
+                    let normalized = (x[*at].exact() - mean) / root;
+                    agrees(y[*at], normalized, scales, 32.0 / root, "a group");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn batches_agree() {
+    let mut rng = rng(240);
+    for (ops, (shape, is_last)) in both()
+        .into_iter()
+        .cycle()
+        .zip(IMAGES.into_iter().cycle())
+        .take(7)
+    {
+        let places = places_of_channels(shape, is_last);
+        let channels = shape[1];
+        let x = numbers::<f32>(&mut rng, shape.iter().product(), 5.0);
+        let [weight, mean, variance] = [(); 3].map(|()| numbers::<f32>(&mut rng, channels, 2.5));
+        let (x_buffer, y_buffer) = (buffer(&x), room::<f32>(x.len()));
+        let buffers = [&weight, &mean, &variance].map(|values| buffer(values));
+        let [weights, means, variances] = buffers
+            .each_ref()
+            .map(|buffer| Tensor::of::<f32>(buffer, &[channels]).unwrap());
+        let norm = Norm {
+            weight: Some(weights),
+            ..Norm::default()
+        };
+        let (x_tensor, y_tensor) = (
+            image(&x_buffer, shape, is_last),
+            image(&y_buffer, shape, is_last),
+        );
+        run(|encoder| ops.batch_norm(encoder, x_tensor, means, variances, &norm, y_tensor));
+        let given = read::<f32>(&y_buffer);
+        let running = RunningStatistics {
+            mean: means,
+            variance: variances,
+            momentum: 0.3,
+        };
+        run(|encoder| ops.batch_norm_training(encoder, x_tensor, Some(running), &norm, y_tensor));
+        let trained = read::<f32>(&y_buffer);
+        let (new_means, new_variances) = (read::<f32>(&buffers[1]), read::<f32>(&buffers[2]));
+        run(|encoder| ops.batch_norm_training(encoder, x_tensor, None, &norm, y_tensor));
+        assert_eq!(read::<f32>(&y_buffer), trained);
+        for channel in 0..channels {
+            let all: Vec<usize> = places
+                .iter()
+                .flat_map(|image| image[channel].clone())
+                .collect();
+            let row: Vec<f64> = all.iter().map(|at| x[*at].exact()).collect();
+            let scales = (weight[channel].exact(), 0.0);
+            let (old_mean, old_variance) = (mean[channel].exact(), variance[channel].exact());
+            let old_root = (old_variance + f64::from(1e-5f32)).sqrt();
+            let (mean, root) = statistics(&row, false, 1e-5);
+            for (at, x) in all.iter().zip(&row) {
+                agrees(
+                    given[*at],
+                    (x - old_mean) / old_root,
+                    scales,
+                    0.0,
+                    "given statistics",
+                );
+                agrees(
+                    trained[*at],
+                    (x - mean) / root,
+                    scales,
+                    7.0 / root,
+                    "a batch",
+                );
+            }
+            let count = row.len() as f64;
+            let unbiased = row.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (count - 1.0);
+            let near = |new: f32, old: f64, of_batch: f64| {
+                let exact = (1.0 - f64::from(0.3f32)) * old + f64::from(0.3f32) * of_batch;
+                let off = (f64::from(new) - exact).abs();
+                assert!(
+                    off <= 16.0 * EPSILON * (old.abs() + of_batch),
+                    "{new} is not {exact}"
+                );
+            };
+            near(new_means[channel], old_mean, mean);
+            near(new_variances[channel], old_variance, unbiased);
+        }
+    }
+}
+
+#[test]
+fn rows_of_what_is_not_finite() {
+    let x = [
+        [1.0, f32::NAN, 0.0],
+        [1.0, f32::INFINITY, 0.0],
+        [5.0, 5.0, 5.0],
+    ];
+    let (x_buffer, y_buffer) = (buffer(x.as_flattened()), room::<f32>(9));
+    let tensor = |buffer| Tensor::of::<f32>(buffer, &[3, 3]).unwrap();
+    let norm = Norm {
+        epsilon: 0.25,
+        ..Norm::default()
+    };
+    for ops in both() {
+        let (x, y) = (tensor(&x_buffer), tensor(&y_buffer));
+        run(|encoder| ops.layer_norm(encoder, x, &[1], &norm, y));
+        let y = read::<f32>(&y_buffer);
+        assert!(y[..6].iter().all(|y| y.is_nan()), "{y:?}");
+        assert_eq!(y[6..], [0.0; 3]);
+    }
+}
+
+#[test]
+fn bad_norms_are_refused_by_name() {
+    let (x_buffer, y_buffer, other) = (
+        buffer(&[1.0f32; 24]),
+        buffer(&[0.0f32; 24]),
+        buffer(&[0.5f32; 24]),
+    );
+    let of = |buffer, shape: &[usize]| Tensor::of::<f32>(buffer, shape).unwrap();
+    let (x, y) = (of(&x_buffer, &[2, 4, 3]), of(&y_buffer, &[2, 4, 3]));
+    let plain = Norm::default();
+    let says = |error: Error, text: &str| assert!(error.to_string().contains(text), "{error}");
+    let layer = |axes: &[usize], norm: &Norm<'_>, y: Tensor<'_>, text: &str| {
+        says(
+            refused(|encoder| ops().layer_norm(encoder, x, axes, norm, y)),
+            text,
+        );
+        says(
+            refused(|encoder| ops().rms_norm_along(encoder, x, axes, norm, y)),
+            text,
+        );
+    };
+    layer(&[3], &plain, y, "does not have an axis 3");
+    layer(&[1, 1], &plain, y, "the axis 1 is named twice");
+    layer(&[2], &plain, of(&y_buffer, &[24]), "y has the shape [24]");
+    let overlapping = Tensor::of::<f32>(View::new(&x_buffer, 4), &[2, 3, 3]).unwrap();
+    let within = x.narrow(1, 0, 3).unwrap();
+    let error = refused(|encoder| ops().layer_norm(encoder, within, &[2], &plain, overlapping));
+    says(error, "x and y overlap");
+    let scaled = |weight, bias| Norm {
+        weight,
+        bias,
+        ..Norm::default()
+    };
+    let integers = Tensor::of::<i32>(&other, &[3]).unwrap();
+    let halves = Tensor::of::<f16>(&other, &[3]).unwrap();
+    let weight = of(&other, &[4]);
+    layer(
+        &[2],
+        &scaled(Some(weight), None),
+        y,
+        "weight of shape [4] does not broadcast",
+    );
+    layer(
+        &[2],
+        &scaled(Some(integers), None),
+        y,
+        "weight has elements of type i32",
+    );
+    let mixed = scaled(Some(of(&other, &[3])), Some(halves));
+    layer(
+        &[2],
+        &mixed,
+        y,
+        "bias has elements of type f16, but this operation needs f32",
+    );
+    layer(
+        &[2],
+        &scaled(Some(of(&y_buffer, &[3])), None),
+        y,
+        "weight and y overlap",
+    );
+    for epsilon in [-1.0, f32::NAN, f32::INFINITY] {
+        let norm = Norm { epsilon, ..plain };
+        layer(&[2], &norm, y, "it must be finite and not negative");
+    }
+    let error = refused(|encoder| ops().layer_norm(encoder, integers, &[0], &plain, integers));
+    assert!(matches!(error, Error::Unsupported(_)), "{error}");
+    let group = |x: Tensor<'_>, groups, norm: &Norm<'_>, text: &str| {
+        says(
+            refused(|encoder| ops().group_norm(encoder, x, groups, norm, y)),
+            text,
+        );
+    };
+    group(x, 3, &plain, "has 4 channels, and there are 3 groups");
+    group(x, 0, &plain, "has 4 channels, and there are 0 groups");
+    group(of(&x_buffer, &[24]), 2, &plain, "does not have channels");
+    group(
+        x,
+        2,
+        &scaled(Some(of(&other, &[3])), None),
+        "weight has the shape [3]",
+    );
+    let batch = |running, x: Tensor<'_>, y: Tensor<'_>, text: &str| {
+        says(
+            refused(|encoder| ops().batch_norm_training(encoder, x, Some(running), &plain, y)),
+            text,
+        );
+    };
+    let running = |mean, variance, momentum| RunningStatistics {
+        mean,
+        variance,
+        momentum,
+    };
+    let (mean, variance) = (of(&other, &[4]), of(&other, &[8]).narrow(0, 4, 4).unwrap());
+    batch(running(mean, variance, 1.5), x, y, "the momentum is 1.5");
+    batch(running(mean, mean, 0.1), x, y, "mean and variance overlap");
+    batch(
+        running(mean, of(&y_buffer, &[4]), 0.1),
+        x,
+        y,
+        "variance and y overlap",
+    );
+    let repeated = of(&other, &[1]).broadcast_to(&[4]).unwrap();
+    batch(
+        running(repeated, variance, 0.1),
+        x,
+        y,
+        "several positions may share an element",
+    );
+    let (one, one_y) = (of(&x_buffer, &[1, 4]), of(&y_buffer, &[1, 4]));
+    batch(
+        running(mean, variance, 0.1),
+        one,
+        one_y,
+        "no unbiased variance",
+    );
+    let nothing = of(&x_buffer, &[2, 0, 3]);
+    run(|encoder| ops().layer_norm(encoder, nothing, &[2], &plain, nothing));
+    run(|encoder| ops().layer_norm(encoder, nothing, &[1], &plain, nothing));
+    assert_eq!(read::<f32>(&y_buffer), [0.0; 24]);
+    assert_eq!(read::<f32>(&other), [0.5; 24]);
+}
