@@ -14,6 +14,7 @@
 //! | softmax and its logarithm | [`Ops::softmax`], [`Ops::log_softmax`] | `softmax.metal` |
 //! | matrix product of tensors, in batches, with scales, a sum and an activation | [`Ops::matmul`], [`Matmul`] | `gemm.metal` |
 //! | layer norm, RMS norm, group norm, batch norm | [`Ops::layer_norm`], [`Ops::rms_norm_along`], [`Ops::group_norm`], [`Ops::batch_norm`], [`Ops::batch_norm_training`] | `normalization.metal` |
+//! | convolutions, also transposed, of sequences and images | [`Ops::convolution`], [`Ops::transposed_convolution`] | `convolution.metal` |
 //! | largest element | [`Ops::argmax`] | `argmax.metal` |
 //!
 //! Operations on a [`Tensor`] take every type, shape and stride that it may have. The engine's own operations take plain views:
@@ -53,6 +54,9 @@ pub use tensor::{
     Tensor, Unary,
     ArgReduction, Binary, Comparison, DataType, Element, MAX_RANK, Norm, Reduction,
     Right, RunningStatistics, Tensor, Unary,
+    ArgReduction, Binary, Comparison, Convolution, DataType, Element,
+    MAX_RANK, Norm, Reduction, Right, RunningStatistics,
+    Tensor, Unary,
 };
 pub use view::View;
 pub use weight::{Weight, WeightType};

@@ -19,6 +19,7 @@ pub(crate) enum Shader {
     AttentionTile,
     AttentionVector,
     Binary,
+    Convolution,
     Convert,
     Embed,
     Gate,
@@ -42,23 +43,25 @@ macro_rules! shader_file {
     };
 }
 
-const HEADERS: [(&str, &str); 7] = [
+const HEADERS: [(&str, &str); 8] = [
     shader_file!("attention.h"),
     shader_file!("functions.h"),
     shader_file!("gemm.h"),
     shader_file!("moments.h"),
     shader_file!("partials.h"),
+    shader_file!("products.h"),
     shader_file!("reduce.h"),
     shader_file!("tensor.h"),
     shader_file!("weights.h"),
 ];
 
 impl Shader {
-    const ALL: [Shader; 18] = [
+    const ALL: [Shader; 19] = [
         Shader::Argmax,
         Shader::AttentionTile,
         Shader::AttentionVector,
         Shader::Binary,
+        Shader::Convolution,
         Shader::Convert,
         Shader::Embed,
         Shader::Gate,
@@ -82,6 +85,7 @@ impl Shader {
             Shader::AttentionTile => shader_file!("attention_tile.metal"),
             Shader::AttentionVector => shader_file!("attention_vector.metal"),
             Shader::Binary => shader_file!("binary.metal"),
+            Shader::Convolution => shader_file!("convolution.metal"),
             Shader::Convert => shader_file!("convert.metal"),
             Shader::Embed => shader_file!("embed.metal"),
             Shader::Gate => shader_file!("gate.metal"),
@@ -111,6 +115,7 @@ impl Shader {
             Shader::Binary
             | Shader::Convert
             | Shader::Gemm
+            | Shader::Convolution
             | Shader::Normalization
             | Shader::Reduction
             | Shader::Select

@@ -2,6 +2,7 @@
 
 mod binary;
 mod convert;
+mod convolution;
 mod data_type;
 mod layout;
 mod matmul;
@@ -14,8 +15,10 @@ mod softmax;
 mod unary;
 mod view;
 mod walk;
+mod window;
 
 pub use binary::{Binary, Comparison, Right};
+pub use convolution::Convolution;
 pub use data_type::{DataType, Element};
 pub use layout::MAX_RANK;
 pub use matmul_options::Matmul;

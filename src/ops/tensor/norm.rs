@@ -8,7 +8,7 @@ use crate::ops::tensor::layout::MAX_RANK;
 use crate::ops::tensor::normalized::{Form, Normalized, Statistics};
 use crate::ops::tensor::reduction::require_axes;
 use crate::ops::tensor::view::Tensor;
-use crate::ops::tensor::walk::require_type;
+use crate::ops::tensor::walk::{require_float, require_type};
 
 /// What norms have besides their input: the default is `epsilon` of 1e-5 and nothing else.
 #[derive(Debug, Clone, Copy)]
@@ -277,10 +277,7 @@ impl Ops {
         statistics: Option<Statistics<'_>>,
     ) -> Result<()> {
         require_type(function, "y", &y, x.data_type())?;
-        if !x.data_type().is_float() {
-            let message = format!("it is not an operation of {}", x.data_type().name());
-            return Err(Error::Unsupported(Failure::new(function, message)));
-        }
+        require_float(function, &x)?;
         require_axes(function, &x, axes)?;
         require_shape(function, &x, &y)?;
         if !(norm.epsilon >= 0.0 && norm.epsilon.is_finite()) {

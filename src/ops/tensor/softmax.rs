@@ -8,7 +8,7 @@ use crate::ops::shader::Shader;
 use crate::ops::tensor::reduction::require_axes;
 use crate::ops::tensor::rows::Reduced;
 use crate::ops::tensor::view::Tensor;
-use crate::ops::tensor::walk::{KernelNames, kernel_names, require_type};
+use crate::ops::tensor::walk::{KernelNames, kernel_names, require_float, require_type};
 
 const KERNELS: KernelNames = kernel_names!("softmax");
 
@@ -60,10 +60,7 @@ impl Ops {
         (x, axis, y): (Tensor<'_>, usize, Tensor<'_>),
     ) -> Result<()> {
         require_type(function, "y", &y, x.data_type())?;
-        if !x.data_type().is_float() {
-            let message = format!("it is not an operation of {}", x.data_type().name());
-            return Err(Error::Unsupported(Failure::new(function, message)));
-        }
+        require_float(function, &x)?;
         require_axes(function, &x, &[axis])?;
         if x.shape() != y.shape() {
             let message = format!(

@@ -196,3 +196,23 @@ pub(super) fn require_type(
     );
     Err(Error::InvalidArgument(Failure::new(function, message)))
 }
+
+/// An error unless `x` has elements of one of the floats.
+pub(super) fn require_float(function: &'static str, x: &Tensor<'_>) -> Result<()> {
+    if x.data_type().is_float() {
+        return Ok(());
+    }
+    let message = format!("it is not an operation of {}", x.data_type().name());
+    Err(Error::Unsupported(Failure::new(function, message)))
+}
+
+/// All of `tensor` as an operand that a kernel reads.
+pub(super) fn read_operand<'a>(
+    function: &'static str,
+    name: &'static str,
+    tensor: &Tensor<'a>,
+) -> Result<Operand<'a>> {
+    let bytes = tensor.extent(function, name)?;
+    let alignment = tensor.data_type().size();
+    Ok(Operand::read(name, tensor.view(), bytes, alignment))
+}

@@ -2,6 +2,7 @@
 
 mod binary;
 mod convert;
+mod convolution;
 mod layouts;
 mod matmul;
 mod products;

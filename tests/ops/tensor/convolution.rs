@@ -1,0 +1,549 @@
+//! Convolutions and transposed convolutions against float64.
+
+use half::{bf16, f16};
+use metal_bridge::Error;
+use metal_bridge::ops::{Convolution, DataType, Ops, Tensor, View};
+use rand::Rng;
+use rand::rngs::SmallRng;
+
+use super::layouts::{places, random_strides};
+use super::rows::{both, lockstep};
+use super::values::{Sample, half_unit, least, read, room};
+use crate::support::{EPSILON, buffer, ops, refused, rng, run};
+
+/// A convolution of images with its sizes.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    is_transposed: bool,
+    has_bias: bool,
+    /// Images, channels, rows, columns.
+    x: [usize; 4],
+    channels: usize,
+    window: [usize; 2],
+    options: Convolution<2>,
+    /// What y has beyond its least size.
+    added: [usize; 2],
+}
+
+impl Case {
+    fn y(&self) -> [usize; 4] {
+        let Convolution {
+            stride,
+            padding,
+            dilation,
+            ..
+        } = self.options;
+        let size = [0, 1].map(|axis| {
+            let reach = dilation[axis] * (self.window[axis] - 1) + 1;
+            let (size, padding) = (self.x[2 + axis], padding[axis][0] + padding[axis][1]);
+            match self.is_transposed {
+                true => {
+                    (stride[axis] * (size - 1) + reach + self.added[axis]).saturating_sub(padding)
+                }
+                false => (size + padding)
+                    .checked_sub(reach)
+                    .map_or(0, |room| room / stride[axis] + 1),
+            }
+        });
+        [self.x[0], self.channels, size[0], size[1]]
+    }
+
+    fn weight(&self) -> [usize; 4] {
+        let groups = self.options.groups;
+        let [first, second] = match self.is_transposed {
+            true => [self.x[1], self.channels / groups],
+            false => [self.channels, self.x[1] / groups],
+        };
+        [first, second, self.window[0], self.window[1]]
+    }
+
+    /// Each result with the sum of the sizes of its terms, and their number.
+    fn exact(&self, x: &[f64], weight: &[f64], bias: &[f64]) -> Vec<(f64, f64, f64)> {
+        let ([n, c, h, w], [_, o, rows, columns]) = (self.x, self.y());
+        let Convolution {
+            stride,
+            padding,
+            dilation,
+            groups,
+        } = self.options;
+        let mut sums = vec![(0.0, 0.0, 0.0); n * o * rows * columns];
+        for (i, sum) in sums.iter_mut().enumerate() {
+            let bias = if self.has_bias {
+                bias[i / (rows * columns) % o]
+            } else {
+                0.0
+            };
+            *sum = (bias, bias.abs(), 1.0);
+        }
+        // The places that a side with strides, `q`, and the window's element `k` bring together.
+        let other = |axis: usize, q: usize, k: usize, size: usize| {
+            let place = q * stride[axis] + k * dilation[axis];
+            place
+                .checked_sub(padding[axis][0])
+                .filter(|place| *place < size)
+        };
+        let (size, strided) = match self.is_transposed {
+            true => ([rows, columns], [h, w]),
+            false => ([h, w], [rows, columns]),
+        };
+        let (c_group, o_group) = (c / groups, o / groups);
+        for image in 0..n {
+            for (to, from) in (0..o).flat_map(|to| (0..c_group).map(move |from| (to, from))) {
+                let channel = to / o_group * c_group + from;
+                let row = match self.is_transposed {
+                    true => channel * o_group + to % o_group,
+                    false => to * c_group + from,
+                };
+                for q in 0..strided[0] * strided[1] {
+                    for k in 0..self.window[0] * self.window[1] {
+                        let (q0, q1) = (q / strided[1], q % strided[1]);
+                        let (k0, k1) = (k / self.window[1], k % self.window[1]);
+                        let (Some(p0), Some(p1)) =
+                            (other(0, q0, k0, size[0]), other(1, q1, k1, size[1]))
+                        else {
+                            continue;
+                        };
+                        let ((x0, x1), (y0, y1)) = match self.is_transposed {
+                            true => ((q0, q1), (p0, p1)),
+                            false => ((p0, p1), (q0, q1)),
+                        };
+                        let term = x[((image * c + channel) * h + x0) * w + x1]
+                            * weight[row * self.window[0] * self.window[1] + k];
+                        let sum = &mut sums[((image * o + to) * rows + y0) * columns + y1];
+                        *sum = (sum.0 + term, sum.1 + term.abs(), sum.2 + 1.0);
+                    }
+                }
+            }
+        }
+        sums
+    }
+
+    /// Runs it on tensors with these strides, and compares.
+    fn check<T: Sample>(&self, ops: &Ops, rng: &mut SmallRng, strides: [[usize; 4]; 3]) {
+        let shapes = [self.x, self.weight(), self.y()];
+        let [x_places, weight_places, y_places] =
+            [0, 1, 2].map(|i| places(&shapes[i], &strides[i]));
+        let offset = rng.random_range(0..3);
+        let mut numbers = |count: usize| -> Vec<T> {
+            (0..count)
+                .map(|_| T::nearest(rng.random_range(-1.0..1.0)))
+                .collect()
+        };
+        let size = |places: &[usize]| places.iter().max().map_or(0, |most| most + 1);
+        let x = numbers(offset + size(&x_places));
+        let (weight, bias) = (numbers(size(&weight_places)), numbers(self.channels));
+        let (x_buffer, weights, biases) = (buffer(&x), buffer(&weight), buffer(&bias));
+        let y_buffer = room::<T>(size(&y_places) + 1);
+        let of =
+            |view, i: usize| Tensor::strided(view, T::DATA_TYPE, &shapes[i], &strides[i]).unwrap();
+        let x_tensor = of(View::new(&x_buffer, offset * size_of::<T>()), 0);
+        let (weight_tensor, y_tensor) = (of((&weights).into(), 1), of((&y_buffer).into(), 2));
+        let bias_tensor = Tensor::of::<T>(&biases, &[self.channels]).unwrap();
+        let bias_tensor = self.has_bias.then_some(bias_tensor);
+        let options = &self.options;
+        run(|encoder| match self.is_transposed {
+            true => ops.transposed_convolution(
+                encoder,
+                x_tensor,
+                weight_tensor,
+                bias_tensor,
+                options,
+                y_tensor,
+            ),
+            false => ops.convolution(
+                encoder,
+                x_tensor,
+                weight_tensor,
+                bias_tensor,
+                options,
+                y_tensor,
+            ),
+        });
+        let y = read::<T>(&y_buffer);
+        let at = |values: &[T], offset: usize, places: &[usize]| -> Vec<f64> {
+            places
+                .iter()
+                .map(|place| values[offset + place].exact())
+                .collect()
+        };
+        let (x, weight, bias) = (
+            at(&x, offset, &x_places),
+            at(&weight, 0, &weight_places),
+            bias.iter().map(|bias| bias.exact()).collect::<Vec<_>>(),
+        );
+        for (i, (exact, terms, count)) in self.exact(&x, &weight, &bias).into_iter().enumerate() {
+            let lost = 1.01 * count * EPSILON * terms + EPSILON * exact.abs();
+            let rounding = match T::DATA_TYPE {
+                DataType::F32 => 0.0,
+                half => (exact.abs() + lost) * half_unit(half) + least(half),
+            };
+            let (found, off) = (
+                y[y_places[i]].exact(),
+                (y[y_places[i]].exact() - exact).abs(),
+            );
+            assert!(
+                off <= lost + rounding,
+                "{self:?} {}: element {i} is {found}, not {exact}: off by {off:e}",
+                T::DATA_TYPE.name()
+            );
+        }
+        let untouched = T::default_room();
+        let mut is_result = vec![false; y.len()];
+        y_places.iter().for_each(|place| is_result[*place] = true);
+        assert!((0..y.len()).all(|place| is_result[place] || y[place] == untouched));
+    }
+}
+
+/// What [`room`] is full of.
+trait Room: Sample {
+    fn default_room() -> Self;
+}
+
+impl<T: Sample> Room for T {
+    fn default_room() -> T {
+        bytemuck::pod_read_unaligned(&[0xA5; 8][..size_of::<T>()])
+    }
+}
+
+fn dense([_, c, h, w]: [usize; 4], is_last: bool) -> [usize; 4] {
+    match is_last {
+        true => [c * h * w, 1, w * c, c],
+        false => [c * h * w, h * w, w, 1],
+    }
+}
+
+fn random_case(rng: &mut SmallRng, is_transposed: bool, has_bias: bool) -> Case {
+    let mut pair = |from: usize, to: usize| [(); 2].map(|()| rng.random_range(from..=to));
+    let (window, stride, dilation, added) = (pair(1, 4), pair(1, 3), pair(1, 2), pair(0, 2));
+    let (padding, size) = ([pair(0, 2), pair(0, 2)], pair(4, 9));
+    let [groups, per_x] = pair(1, 3);
+    let [per_y, images] = pair(1, 3);
+    let added = [0, 1].map(|axis: usize| added[axis].min(stride[axis].max(dilation[axis]) - 1));
+    Case {
+        is_transposed,
+        has_bias,
+        x: [images, groups * per_x, size[0], size[1] + per_x],
+        channels: groups * per_y * if images == 1 { 13 } else { 1 },
+        window,
+        options: Convolution {
+            stride,
+            padding,
+            dilation,
+            groups,
+        },
+        added,
+    }
+}
+
+#[test]
+fn every_window_and_layout_agrees() {
+    let mut rng = rng(300);
+    for round in 0..90 {
+        let case = random_case(&mut rng, round % 3 == 0, round % 3 == 1);
+        let strides = [case.x, case.weight(), case.y()].map(|shape| {
+            let strides = random_strides(&mut rng, &shape);
+            match round % 4 {
+                0 => dense(shape, false),
+                1 => dense(shape, true),
+                _ => strides.try_into().unwrap(),
+            }
+        });
+        case.check::<f32>(both()[round / 2 % 2], &mut rng, strides);
+    }
+}
+
+/// More positions, channels and terms than a tile has.
+#[test]
+fn many_tiles_agree() {
+    let mut rng = rng(310);
+    let plain = Case {
+        is_transposed: false,
+        has_bias: true,
+        x: [2, 37, 11, 30],
+        channels: 131,
+        window: [1, 1],
+        options: Convolution::default(),
+        added: [0, 0],
+    };
+    let wide = Case {
+        window: [3, 3],
+        x: [1, 16, 13, 150],
+        options: Convolution {
+            padding: [[1, 1], [2, 1]],
+            groups: 2,
+            ..Convolution::default()
+        },
+        channels: 66,
+        ..plain
+    };
+    let depthwise = Case {
+        x: [1, 70, 9, 17],
+        channels: 70,
+        window: [3, 3],
+        options: Convolution {
+            stride: [2, 2],
+            padding: [[1, 1], [1, 1]],
+            groups: 70,
+            ..Convolution::default()
+        },
+        ..plain
+    };
+    for (case, is_last) in [plain, wide, depthwise]
+        .into_iter()
+        .zip([true, false, true])
+    {
+        for ops in both() {
+            let strides = [case.x, case.weight(), case.y()].map(|shape| dense(shape, is_last));
+            case.check::<f32>(ops, &mut rng, strides);
+        }
+    }
+    let strides = [wide.x, wide.weight(), wide.y()].map(|shape| dense(shape, false));
+    wide.check::<f16>(ops(), &mut rng, strides);
+    wide.check::<bf16>(lockstep(), &mut rng, strides);
+    let strides = [plain.x, plain.weight(), plain.y()].map(|shape| dense(shape, true));
+    plain.check::<bf16>(ops(), &mut rng, strides);
+}
+
+#[test]
+fn sequences_are_images_with_one_row() {
+    let values: Vec<f32> = (1u8..=12).map(f32::from).collect();
+    let (x_buffer, weight, y_buffer) = (
+        buffer(&values),
+        buffer(&[1.0f32, -1.0, 0.5]),
+        room::<f32>(12),
+    );
+    let of = |buffer, shape: &[usize]| Tensor::of::<f32>(buffer, shape).unwrap();
+    let options = Convolution {
+        stride: [2],
+        padding: [[1, 0]],
+        dilation: [2],
+        groups: 1,
+    };
+    let (x, w) = (of(&x_buffer, &[2, 1, 6]), of(&weight, &[1, 1, 3]));
+    let y = of(&y_buffer, &[2, 1, 2]);
+    run(|encoder| ops().convolution(encoder, x, w, None, &options, y));
+    // Elements -1, 1, 3, then 1, 3, 5 of each sequence.
+    let exact = [
+        -2.0 + 0.5 * 4.0,
+        2.0 - 4.0 + 0.5 * 6.0,
+        -8.0 + 5.0,
+        8.0 - 10.0 + 6.0,
+    ];
+    assert_eq!(read::<f32>(&y_buffer)[..4], exact);
+    let y = of(&y_buffer, &[1, 1, 7]);
+    let x = of(&x_buffer, &[1, 1, 2]);
+    run(|encoder| ops().transposed_convolution(encoder, x, w, None, &options, y));
+    // 1 at the places -1, 1, 3 and 2 at 1, 3, 5.
+    assert_eq!(
+        read::<f32>(&y_buffer)[..7],
+        [0.0, 1.0, 0.0, -1.5, 0.0, 1.0, 0.0]
+    );
+}
+
+#[test]
+fn what_is_not_finite_spreads_where_it_is_seen() {
+    let mut x = [0.0f32; 25];
+    x[12] = f32::NAN;
+    x[24] = f32::INFINITY;
+    let (x_buffer, weight, y_buffer) = (buffer(&x), buffer(&[1.0f32; 5 * 9]), room::<f32>(125));
+    let of = |buffer, shape: &[usize]| Tensor::of::<f32>(buffer, shape).unwrap();
+    let options = Convolution {
+        padding: [[1, 1]; 2],
+        ..Convolution::default()
+    };
+    let (x, w, y) = (
+        of(&x_buffer, &[1, 1, 5, 5]),
+        of(&weight, &[5, 1, 3, 3]),
+        of(&y_buffer, &[1, 5, 5, 5]),
+    );
+    for ops in both() {
+        run(|encoder| ops.convolution(encoder, x, w, None, &options, y));
+        for y in read::<f32>(&y_buffer).chunks(25) {
+            for (i, y) in y.iter().enumerate() {
+                let (row, column) = (i / 5, i % 5);
+                let sees_nan = (1..4).contains(&row) && (1..4).contains(&column);
+                assert_eq!(y.is_nan(), sees_nan, "{i}");
+                assert!(
+                    sees_nan
+                        || *y
+                            == if row > 2 && column > 2 {
+                                f32::INFINITY
+                            } else {
+                                0.0
+                            }
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn bad_convolutions_are_refused_by_name() {
+    let (x_buffer, y_buffer, other) = (
+        buffer(&[1.0f32; 64]),
+        buffer(&[0.0f32; 64]),
+        buffer(&[0.5f32; 64]),
+    );
+    let of = |buffer, shape: &[usize]| Tensor::of::<f32>(buffer, shape).unwrap();
+    let (x, w, y) = (
+        of(&x_buffer, &[1, 2, 4, 4]),
+        of(&other, &[2, 2, 3, 3]),
+        of(&y_buffer, &[1, 2, 2, 2]),
+    );
+    let plain = Convolution::default();
+    let says = |error: Error, text: &str| assert!(error.to_string().contains(text), "{error}");
+    let convolution =
+        |x: Tensor<'_>, w: Tensor<'_>, bias, options: Convolution<2>, y: Tensor<'_>, text: &str| {
+            says(
+                refused(|encoder| ops().convolution(encoder, x, w, bias, &options, y)),
+                text,
+            );
+        };
+    convolution(
+        x,
+        w,
+        None,
+        plain,
+        of(&y_buffer, &[1, 2, 3, 2]),
+        "y has 3 rows",
+    );
+    convolution(
+        x,
+        w,
+        None,
+        plain,
+        of(&y_buffer, &[1, 2, 2, 1]),
+        "y has 1 columns",
+    );
+    convolution(
+        x,
+        w,
+        None,
+        plain,
+        of(&y_buffer, &[2, 2, 2, 2]),
+        "do not fit together",
+    );
+    convolution(
+        x,
+        of(&other, &[2, 1, 3, 3]),
+        None,
+        plain,
+        y,
+        "do not fit together",
+    );
+    convolution(
+        x,
+        w,
+        None,
+        plain,
+        of(&y_buffer, &[1, 2, 4]),
+        "y of shape [1, 2, 4] has 3 dimensions",
+    );
+    convolution(
+        x,
+        w,
+        Some(of(&other, &[3])),
+        plain,
+        y,
+        "bias has the shape [3]",
+    );
+    convolution(
+        x,
+        w,
+        None,
+        Convolution { groups: 0, ..plain },
+        y,
+        "0 groups",
+    );
+    convolution(
+        x,
+        w,
+        None,
+        Convolution {
+            stride: [1, 0],
+            ..plain
+        },
+        y,
+        "stride is [1, 0]",
+    );
+    convolution(
+        x,
+        w,
+        None,
+        Convolution {
+            dilation: [0, 1],
+            ..plain
+        },
+        y,
+        "dilation is [0, 1]",
+    );
+    convolution(
+        x,
+        w,
+        None,
+        Convolution {
+            padding: [[usize::MAX, 0]; 2],
+            ..plain
+        },
+        y,
+        "padding is",
+    );
+    let wide = Convolution {
+        padding: [[1 << 30, 1 << 30]; 2],
+        ..plain
+    };
+    convolution(x, w, None, wide, y, "y has 2 rows");
+    convolution(
+        x,
+        of(&other, &[2, 2, 3, 0]),
+        None,
+        plain,
+        y,
+        "the window is [3, 0]",
+    );
+    convolution(
+        x,
+        w,
+        None,
+        plain,
+        of(&x_buffer, &[1, 2, 2, 2]),
+        "x and y overlap",
+    );
+    let halves = Tensor::of::<f16>(&other, &[2, 2, 3, 3]).unwrap();
+    convolution(x, halves, None, plain, y, "weight has elements of type f16");
+    convolution(
+        of(&x_buffer, &[1, 2, 4, 9]),
+        w,
+        None,
+        plain,
+        of(&y_buffer, &[1, 2, 2, 7]),
+        "288 bytes",
+    );
+    let integers = Tensor::of::<i32>(&x_buffer, &[1, 2, 4, 4]).unwrap();
+    let error = refused(|encoder| ops().convolution(encoder, integers, w, None, &plain, y));
+    assert!(matches!(error, Error::Unsupported(_)), "{error}");
+    let error = refused(|encoder| ops().transposed_convolution(encoder, x, w, None, &plain, y));
+    says(error, "makes 6 of 4");
+    let repeated = of(&y_buffer, &[1, 1, 2, 2])
+        .broadcast_to(&[1, 2, 2, 2])
+        .unwrap();
+    convolution(
+        x,
+        w,
+        None,
+        plain,
+        repeated,
+        "several positions may share an element",
+    );
+    let (no_x, no_y) = (of(&x_buffer, &[0, 2, 4, 4]), of(&y_buffer, &[0, 2, 2, 2]));
+    run(|encoder| ops().convolution(encoder, no_x, w, None, &plain, no_y));
+    assert_eq!(read::<f32>(&y_buffer), [0.0; 64]);
+    // A sum of nothing is 0.
+    let (none, weights) = (of(&x_buffer, &[1, 0, 4, 4]), of(&other, &[2, 0, 3, 3]));
+    let bias = Some(of(&other, &[2]));
+    run(|encoder| ops().convolution(encoder, none, weights, bias, &plain, y));
+    assert_eq!(
+        read::<f32>(&y_buffer)[..9],
+        [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.0]
+    );
+}
