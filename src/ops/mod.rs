@@ -15,6 +15,7 @@
 //! | matrix product of tensors, in batches, with scales, a sum and an activation | [`Ops::matmul`], [`Matmul`] | `gemm.metal` |
 //! | layer norm, RMS norm, group norm, batch norm | [`Ops::layer_norm`], [`Ops::rms_norm_along`], [`Ops::group_norm`], [`Ops::batch_norm`], [`Ops::batch_norm_training`] | `normalization.metal` |
 //! | convolutions, also transposed, of sequences and images | [`Ops::convolution`], [`Ops::transposed_convolution`] | `convolution.metal` |
+//! | poolings, images in other sizes | [`Ops::pool`], [`Ops::adaptive_pool`], [`Ops::resample`] | `pooling.metal`, `resampling.metal` |
 //! | largest element | [`Ops::argmax`] | `argmax.metal` |
 //!
 //! Operations on a [`Tensor`] take every type, shape and stride that it may have. The engine's own operations take plain views:
@@ -55,8 +56,8 @@ pub use tensor::{
     ArgReduction, Binary, Comparison, DataType, Element, MAX_RANK, Norm, Reduction,
     Right, RunningStatistics, Tensor, Unary,
     ArgReduction, Binary, Comparison, Convolution, DataType, Element,
-    MAX_RANK, Norm, Reduction, Right, RunningStatistics,
-    Tensor, Unary,
+    Interpolation, MAX_RANK, Norm, Pooling, Reduction, Right, RunningStatistics,
+    Tensor, Unary, Windows,
 };
 pub use view::View;
 pub use weight::{Weight, WeightType};

@@ -30,7 +30,9 @@ pub(crate) enum Shader {
     MatvecBlocks,
     Norm,
     Normalization,
+    Pooling,
     Reduction,
+    Resampling,
     Rope,
     Select,
     Softmax,
@@ -43,10 +45,11 @@ macro_rules! shader_file {
     };
 }
 
-const HEADERS: [(&str, &str); 8] = [
+const HEADERS: [(&str, &str); 9] = [
     shader_file!("attention.h"),
     shader_file!("functions.h"),
     shader_file!("gemm.h"),
+    shader_file!("images.h"),
     shader_file!("moments.h"),
     shader_file!("partials.h"),
     shader_file!("products.h"),
@@ -56,7 +59,7 @@ const HEADERS: [(&str, &str); 8] = [
 ];
 
 impl Shader {
-    const ALL: [Shader; 19] = [
+    const ALL: [Shader; 21] = [
         Shader::Argmax,
         Shader::AttentionTile,
         Shader::AttentionVector,
@@ -72,7 +75,9 @@ impl Shader {
         Shader::MatvecBlocks,
         Shader::Norm,
         Shader::Normalization,
+        Shader::Pooling,
         Shader::Reduction,
+        Shader::Resampling,
         Shader::Rope,
         Shader::Select,
         Shader::Softmax,
@@ -96,7 +101,9 @@ impl Shader {
             Shader::MatvecBlocks => shader_file!("matvec_blocks.metal"),
             Shader::Norm => shader_file!("norm.metal"),
             Shader::Normalization => shader_file!("normalization.metal"),
+            Shader::Pooling => shader_file!("pooling.metal"),
             Shader::Reduction => shader_file!("reduction.metal"),
+            Shader::Resampling => shader_file!("resampling.metal"),
             Shader::Rope => shader_file!("rope.metal"),
             Shader::Select => shader_file!("select.metal"),
             Shader::Softmax => shader_file!("softmax.metal"),
@@ -117,7 +124,9 @@ impl Shader {
             | Shader::Gemm
             | Shader::Convolution
             | Shader::Normalization
+            | Shader::Pooling
             | Shader::Reduction
+            | Shader::Resampling
             | Shader::Select
             | Shader::Softmax
             | Shader::Unary => options

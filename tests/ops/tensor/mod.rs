@@ -7,6 +7,7 @@ mod layouts;
 mod matmul;
 mod products;
 mod norm;
+mod pooling;
 mod reduction;
 mod reduction_axes;
 mod rows;
