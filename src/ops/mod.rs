@@ -16,6 +16,7 @@
 //! | layer norm, RMS norm, group norm, batch norm | [`Ops::layer_norm`], [`Ops::rms_norm_along`], [`Ops::group_norm`], [`Ops::batch_norm`], [`Ops::batch_norm_training`] | `normalization.metal` |
 //! | convolutions, also transposed, of sequences and images | [`Ops::convolution`], [`Ops::transposed_convolution`] | `convolution.metal` |
 //! | poolings, images in other sizes | [`Ops::pool`], [`Ops::adaptive_pool`], [`Ops::resample`] | `pooling.metal`, `resampling.metal` |
+//! | attention of tensors | [`Ops::scaled_dot_product_attention`] | `scaled_dot_product.metal` |
 //! | largest element | [`Ops::argmax`] | `argmax.metal` |
 //!
 //! Operations on a [`Tensor`] take every type, shape and stride that it may have. The engine's own operations take plain views:
@@ -57,6 +58,8 @@ pub use tensor::{
     Right, RunningStatistics, Tensor, Unary,
     ArgReduction, Binary, Comparison, Convolution, DataType, Element,
     Interpolation, MAX_RANK, Norm, Pooling, Reduction, Right, RunningStatistics,
+    ArgReduction, Attention, Binary, Causality, Comparison, Convolution, DataType, Element,
+    Interpolation, KeyLengths, MAX_RANK, Norm, Pooling, Reduction, Right, RunningStatistics,
     Tensor, Unary, Windows,
 };
 pub use view::View;

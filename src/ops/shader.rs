@@ -34,6 +34,7 @@ pub(crate) enum Shader {
     Reduction,
     Resampling,
     Rope,
+    ScaledDotProduct,
     Select,
     Softmax,
     Unary,
@@ -59,7 +60,7 @@ const HEADERS: [(&str, &str); 9] = [
 ];
 
 impl Shader {
-    const ALL: [Shader; 21] = [
+    const ALL: [Shader; 22] = [
         Shader::Argmax,
         Shader::AttentionTile,
         Shader::AttentionVector,
@@ -79,6 +80,7 @@ impl Shader {
         Shader::Reduction,
         Shader::Resampling,
         Shader::Rope,
+        Shader::ScaledDotProduct,
         Shader::Select,
         Shader::Softmax,
         Shader::Unary,
@@ -105,6 +107,7 @@ impl Shader {
             Shader::Reduction => shader_file!("reduction.metal"),
             Shader::Resampling => shader_file!("resampling.metal"),
             Shader::Rope => shader_file!("rope.metal"),
+            Shader::ScaledDotProduct => shader_file!("scaled_dot_product.metal"),
             Shader::Select => shader_file!("select.metal"),
             Shader::Softmax => shader_file!("softmax.metal"),
             Shader::Unary => shader_file!("unary.metal"),
@@ -127,6 +130,7 @@ impl Shader {
             | Shader::Pooling
             | Shader::Reduction
             | Shader::Resampling
+            | Shader::ScaledDotProduct
             | Shader::Select
             | Shader::Softmax
             | Shader::Unary => options

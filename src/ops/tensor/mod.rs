@@ -1,5 +1,6 @@
 //! Tensors of every type and any strides: the operations that go element by element, and those along axes.
 
+mod attention;
 mod binary;
 mod convert;
 mod convolution;
@@ -18,6 +19,7 @@ mod view;
 mod walk;
 mod window;
 
+pub use attention::{Attention, Causality, KeyLengths};
 pub use binary::{Binary, Comparison, Right};
 pub use convolution::Convolution;
 pub use data_type::{DataType, Element};

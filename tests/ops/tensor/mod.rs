@@ -1,5 +1,6 @@
 //! Operations on tensors of every type, in every layout, against float64 or exact integers.
 
+mod attention;
 mod binary;
 mod convert;
 mod convolution;
