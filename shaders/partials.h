@@ -20,7 +20,7 @@ struct Rows {
     // Elements of a result, and how many runs along the innermost dimension of `reduced` they are.
     ulong count;
     ulong runs;
-    // What a variance is divided by.
+    // What a variance is divided by; of a scan, its order.
     float divisor;
     // Threads side by side along the innermost dimension: a power of two that divides those of the threadgroup.
     uint width;

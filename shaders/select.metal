@@ -1,8 +1,10 @@
-// y = a where the condition holds, and b elsewhere; or y = a everywhere, bit by bit. Only the size of an element
-// counts.
+// y = a where the condition holds, and b elsewhere; or y = a everywhere, bit by bit; or one number everywhere. Only the
+// size of an element counts.
 #include "tensor.h"
 
 constant bool has_condition [[function_constant(1)]];
+constant bool is_fill [[function_constant(2)]];
+constant bool has_input = !is_fill;
 
 template <typename T>
 struct Selection {
@@ -11,7 +13,11 @@ struct Selection {
     device const T *a;
     device const T *b;
     device const uchar *condition;
+    T scalar;
     T value(Places places) const {
+        if (is_fill) {
+            return scalar;
+        }
         return !has_condition || condition[places.at[3]] != 0 ? a[places.at[1]] : b[places.at[2]];
     }
     void store(ulong place, T value) const { y[place] = value; }
@@ -20,11 +26,11 @@ struct Selection {
 template <typename T>
 kernel void select_elements(constant Walk &walk [[buffer(0)]],
                    device T *y [[buffer(1)]],
-                   device const T *a [[buffer(2)]],
+                   device const T *a [[buffer(2), function_constant(has_input)]],
                    device const T *b [[buffer(3), function_constant(has_condition)]],
                    device const uchar *condition [[buffer(4), function_constant(has_condition)]],
                    uint2 position [[thread_position_in_grid]]) {
-    const Selection<T> work = {y, a, b, condition};
+    const Selection<T> work = {y, a, b, condition, T(walk.scalar)};
     walk_elements(walk, position, work);
 }
 

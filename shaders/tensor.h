@@ -66,6 +66,7 @@ template <> struct Element<uchar> {
 
 constant constexpr uint max_rank = 8;
 constant constexpr uint max_tensors = 4;
+constant constexpr uint max_parameters = 5;
 
 // A walk through tensors of one shape, the result first. The innermost dimension comes first; strides are in elements.
 struct Walk {
@@ -76,6 +77,8 @@ struct Walk {
     uint rank;
     ulong shape[max_rank];
     ulong strides[max_rank][max_tensors];
+    // Further numbers of the operation.
+    ulong parameters[max_parameters];
 };
 
 // Whether all tensors lie without gaps along the innermost dimension.

@@ -97,6 +97,24 @@ pub(crate) struct Launch<'a, A> {
     pub(crate) grid: Grid,
 }
 
+/// Checks that each operand is inside its buffer and aligned, and that none is written where another one is.
+pub(crate) fn check_operands(function: &'static str, operands: &[Operand<'_>]) -> Result<()> {
+    for (index, operand) in operands.iter().enumerate() {
+        operand.check(function)?;
+        if let Some(other) = operands[..index]
+            .iter()
+            .find(|other| operand.conflicts(other))
+        {
+            let message = format!(
+                "{} and {} overlap in their buffer",
+                other.name, operand.name
+            );
+            return Err(Error::InvalidArgument(Failure::new(function, message)));
+        }
+    }
+    Ok(())
+}
+
 /// How a dispatch is divided into threadgroups.
 pub(crate) enum Grid {
     /// `grid` counts threads; threadgroups at the edge are smaller.
@@ -112,19 +130,7 @@ impl<A: NoUninit> Launch<'_, A> {
     ///
     /// With these arguments and this grid the kernel stays within the operands as they are described here.
     pub(crate) unsafe fn encode(self, encoder: &mut ComputeEncoder<'_>) -> Result<()> {
-        for (index, operand) in self.operands.iter().enumerate() {
-            operand.check(self.function)?;
-            if let Some(other) = self.operands[..index]
-                .iter()
-                .find(|other| operand.conflicts(other))
-            {
-                let message = format!(
-                    "{} and {} overlap in their buffer",
-                    other.name, operand.name
-                );
-                return Err(Error::InvalidArgument(Failure::new(self.function, message)));
-            }
-        }
+        check_operands(self.function, self.operands)?;
         encoder.set_compute_pipeline_state(self.pipeline)?;
         encoder.set_value(&self.arguments, 0)?;
         for (index, operand) in self.operands.iter().enumerate() {

@@ -10,6 +10,12 @@
 //! | SiLU gate | [`Ops::silu_multiply`] | `gate.metal` |
 //! | functions of one tensor, of two, comparisons, for all types and strides | [`Ops::unary`], [`Ops::binary`], [`Ops::compare`] | `unary.metal`, `binary.metal` |
 //! | other types and layouts, the choice between two tensors | [`Ops::convert`], [`Ops::select`] | `convert.metal`, `select.metal` |
+//! | tensors one behind the other, padded, repeated, filled; views: [`Tensor::narrow`], [`Tensor::permute`], [`Tensor::broadcast_to`] | [`Ops::concat`], [`Ops::pad`], [`Ops::tile`], [`Ops::repeat`], [`Ops::fill`] | `select.metal` |
+//! | elements by index | [`Ops::gather`], [`Ops::index_select`], [`Ops::embedding`], [`Ops::scatter`], [`Ops::scatter_add`] | `index.metal` |
+//! | triangles of matrices, rows with a one at an index | [`Ops::triu`], [`Ops::tril`], [`Ops::one_hot`] | `mask.metal` |
+//! | sums and products up to each element | [`Ops::cumsum`], [`Ops::cumprod`] | `scan.metal` |
+//! | sorted rows, their indices, the first few of them | [`Ops::sort`], [`Ops::argsort`], [`Ops::top_k`] | `sort.metal` |
+//! | random bits, uniform and normal numbers | [`Ops::random_bits`], [`Ops::uniform`], [`Ops::normal`] | `random.metal` |
 //! | sums, products, extremes, means, variances along axes, and where extremes are | [`Ops::reduce`], [`Ops::arg_reduce`] | `reduction.metal` |
 //! | softmax and its logarithm | [`Ops::softmax`], [`Ops::log_softmax`] | `softmax.metal` |
 //! | matrix product of tensors, in batches, with scales, a sum and an activation | [`Ops::matmul`], [`Matmul`] | `gemm.metal` |
@@ -51,16 +57,6 @@ pub use lane_execution::LaneExecution;
 pub use ops::Ops;
 pub use rope::{RopePairing, RopeShape, rope_frequencies};
 pub use shader::shader_sources;
-pub use tensor::{
-    ArgReduction, Binary, Comparison, DataType, Element, MAX_RANK, Matmul, Reduction, Right,
-    Tensor, Unary,
-    ArgReduction, Binary, Comparison, DataType, Element, MAX_RANK, Norm, Reduction,
-    Right, RunningStatistics, Tensor, Unary,
-    ArgReduction, Binary, Comparison, Convolution, DataType, Element,
-    Interpolation, MAX_RANK, Norm, Pooling, Reduction, Right, RunningStatistics,
-    ArgReduction, Attention, Binary, Causality, Comparison, Convolution, DataType, Element,
-    Interpolation, KeyLengths, MAX_RANK, Norm, Pooling, Reduction, Right, RunningStatistics,
-    Tensor, Unary, Windows,
-};
+pub use tensor::*;
 pub use view::View;
 pub use weight::{Weight, WeightType};

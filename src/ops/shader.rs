@@ -8,36 +8,8 @@ use crate::ops::lane_execution::LaneExecution;
 /// compile them ahead of time, look for a kernel's name, or check the language rules.
 pub fn shader_sources() -> impl Iterator<Item = (&'static str, String)> {
     Shader::ALL
-        .into_iter()
+        .iter()
         .map(|shader| (shader.name(), shader.source()))
-}
-
-/// A file of `shaders/` that makes a library.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Shader {
-    Argmax,
-    AttentionTile,
-    AttentionVector,
-    Binary,
-    Convolution,
-    Convert,
-    Embed,
-    Gate,
-    Gemm,
-    KvCache,
-    Matmul,
-    Matvec,
-    MatvecBlocks,
-    Norm,
-    Normalization,
-    Pooling,
-    Reduction,
-    Resampling,
-    Rope,
-    ScaledDotProduct,
-    Select,
-    Softmax,
-    Unary,
 }
 
 macro_rules! shader_file {
@@ -46,11 +18,63 @@ macro_rules! shader_file {
     };
 }
 
-const HEADERS: [(&str, &str); 9] = [
+macro_rules! shaders {
+    ($($shader:ident $name:literal)*) => {
+        /// A file of `shaders/` that makes a library.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub(crate) enum Shader {
+            $($shader,)*
+        }
+
+        impl Shader {
+            const ALL: &[Shader] = &[$(Shader::$shader),*];
+
+            fn file(self) -> (&'static str, &'static str) {
+                match self {
+                    $(Shader::$shader => shader_file!($name),)*
+                }
+            }
+        }
+    };
+}
+
+shaders! {
+    Argmax "argmax.metal"
+    AttentionTile "attention_tile.metal"
+    AttentionVector "attention_vector.metal"
+    Binary "binary.metal"
+    Convert "convert.metal"
+    Convolution "convolution.metal"
+    Embed "embed.metal"
+    Gate "gate.metal"
+    Gemm "gemm.metal"
+    Index "index.metal"
+    KvCache "kv_cache.metal"
+    Mask "mask.metal"
+    Matmul "matmul.metal"
+    Matvec "matvec.metal"
+    MatvecBlocks "matvec_blocks.metal"
+    Norm "norm.metal"
+    Normalization "normalization.metal"
+    Pooling "pooling.metal"
+    Random "random.metal"
+    Reduction "reduction.metal"
+    Resampling "resampling.metal"
+    Rope "rope.metal"
+    ScaledDotProduct "scaled_dot_product.metal"
+    Scan "scan.metal"
+    Select "select.metal"
+    Softmax "softmax.metal"
+    Sort "sort.metal"
+    Unary "unary.metal"
+}
+
+const HEADERS: &[(&str, &str)] = &[
     shader_file!("attention.h"),
     shader_file!("functions.h"),
     shader_file!("gemm.h"),
     shader_file!("images.h"),
+    shader_file!("indices.h"),
     shader_file!("moments.h"),
     shader_file!("partials.h"),
     shader_file!("products.h"),
@@ -60,60 +84,6 @@ const HEADERS: [(&str, &str); 9] = [
 ];
 
 impl Shader {
-    const ALL: [Shader; 22] = [
-        Shader::Argmax,
-        Shader::AttentionTile,
-        Shader::AttentionVector,
-        Shader::Binary,
-        Shader::Convolution,
-        Shader::Convert,
-        Shader::Embed,
-        Shader::Gate,
-        Shader::Gemm,
-        Shader::KvCache,
-        Shader::Matmul,
-        Shader::Matvec,
-        Shader::MatvecBlocks,
-        Shader::Norm,
-        Shader::Normalization,
-        Shader::Pooling,
-        Shader::Reduction,
-        Shader::Resampling,
-        Shader::Rope,
-        Shader::ScaledDotProduct,
-        Shader::Select,
-        Shader::Softmax,
-        Shader::Unary,
-    ];
-
-    fn file(self) -> (&'static str, &'static str) {
-        match self {
-            Shader::Argmax => shader_file!("argmax.metal"),
-            Shader::AttentionTile => shader_file!("attention_tile.metal"),
-            Shader::AttentionVector => shader_file!("attention_vector.metal"),
-            Shader::Binary => shader_file!("binary.metal"),
-            Shader::Convolution => shader_file!("convolution.metal"),
-            Shader::Convert => shader_file!("convert.metal"),
-            Shader::Embed => shader_file!("embed.metal"),
-            Shader::Gate => shader_file!("gate.metal"),
-            Shader::Gemm => shader_file!("gemm.metal"),
-            Shader::KvCache => shader_file!("kv_cache.metal"),
-            Shader::Matmul => shader_file!("matmul.metal"),
-            Shader::Matvec => shader_file!("matvec.metal"),
-            Shader::MatvecBlocks => shader_file!("matvec_blocks.metal"),
-            Shader::Norm => shader_file!("norm.metal"),
-            Shader::Normalization => shader_file!("normalization.metal"),
-            Shader::Pooling => shader_file!("pooling.metal"),
-            Shader::Reduction => shader_file!("reduction.metal"),
-            Shader::Resampling => shader_file!("resampling.metal"),
-            Shader::Rope => shader_file!("rope.metal"),
-            Shader::ScaledDotProduct => shader_file!("scaled_dot_product.metal"),
-            Shader::Select => shader_file!("select.metal"),
-            Shader::Softmax => shader_file!("softmax.metal"),
-            Shader::Unary => shader_file!("unary.metal"),
-        }
-    }
-
     fn name(self) -> &'static str {
         self.file().0
     }
@@ -122,21 +92,20 @@ impl Shader {
     pub(crate) fn compile_options(self, lanes: LaneExecution) -> CompileOptions {
         let options = CompileOptions::new();
         match self {
-            Shader::Binary
-            | Shader::Convert
-            | Shader::Gemm
-            | Shader::Convolution
-            | Shader::Normalization
-            | Shader::Pooling
-            | Shader::Reduction
-            | Shader::Resampling
-            | Shader::ScaledDotProduct
-            | Shader::Select
-            | Shader::Softmax
-            | Shader::Unary => options
+            Shader::Argmax
+            | Shader::AttentionTile
+            | Shader::AttentionVector
+            | Shader::Embed
+            | Shader::Gate
+            | Shader::KvCache
+            | Shader::Matmul
+            | Shader::Matvec
+            | Shader::MatvecBlocks
+            | Shader::Norm
+            | Shader::Rope => options,
+            _ => options
                 .math_mode(MathMode::Safe)
                 .define("BLOCK", lanes.block().to_string()),
-            _ => options,
         }
     }
 
@@ -175,7 +144,7 @@ fn included(line: &str) -> Option<(&'static str, &'static str)> {
         .trim()
         .strip_prefix('"')?
         .strip_suffix('"')?;
-    HEADERS.into_iter().find(|(header, _)| *header == name)
+    HEADERS.iter().copied().find(|(header, _)| *header == name)
 }
 
 #[cfg(test)]
@@ -184,7 +153,7 @@ mod tests {
 
     #[test]
     fn headers_are_in_place_and_lines_keep_their_numbers() {
-        for shader in Shader::ALL {
+        for &shader in Shader::ALL {
             let (name, text) = shader.file();
             let source = shader.source();
             assert!(

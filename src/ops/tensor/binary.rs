@@ -5,6 +5,7 @@ use crate::metal::compute::ComputeEncoder;
 use crate::ops::Ops;
 use crate::ops::pipelines::Constant;
 use crate::ops::shader::Shader;
+use crate::ops::tensor::convert::bits_of;
 use crate::ops::tensor::data_type::{DataType, Element};
 use crate::ops::tensor::view::Tensor;
 use crate::ops::tensor::walk::{Elementwise, KernelNames, kernel_names, require_type};
@@ -70,9 +71,7 @@ impl<'a, T: Into<Tensor<'a>>> From<T> for Right<'a> {
 impl Right<'_> {
     /// One number for every position.
     pub fn scalar<T: Element>(value: T) -> Right<'static> {
-        let mut bits = [0; 8];
-        bits[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&value));
-        Right::Scalar(T::DATA_TYPE, u64::from_le_bytes(bits))
+        Right::Scalar(T::DATA_TYPE, bits_of(value))
     }
 }
 

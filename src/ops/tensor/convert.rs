@@ -5,7 +5,7 @@ use crate::metal::compute::ComputeEncoder;
 use crate::ops::Ops;
 use crate::ops::pipelines::Constant;
 use crate::ops::shader::Shader;
-use crate::ops::tensor::data_type::DataType;
+use crate::ops::tensor::data_type::{DataType, Element};
 use crate::ops::tensor::view::Tensor;
 use crate::ops::tensor::walk::{Elementwise, KernelNames, kernel_names, require_type};
 
@@ -19,6 +19,13 @@ fn select_kernel(data_type: DataType) -> &'static str {
         4 => "select_4",
         _ => "select_8",
     }
+}
+
+/// The bits of an element, in the low ones of 64.
+pub(super) fn bits_of<T: Element>(value: T) -> u64 {
+    let mut bits = [0; 8];
+    bits[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&value));
+    u64::from_le_bytes(bits)
 }
 
 impl Ops {
@@ -35,10 +42,20 @@ impl Ops {
         x: impl Into<Tensor<'a>>,
         y: impl Into<Tensor<'a>>,
     ) -> Result<()> {
-        let (x, y) = (x.into(), y.into());
+        self.copy("Ops::convert", Some(encoder), x.into(), y.into())
+    }
+
+    /// [`Ops::convert`] for another function; without an encoder it only checks.
+    pub(super) fn copy(
+        &self,
+        function: &'static str,
+        encoder: Option<&mut ComputeEncoder<'_>>,
+        x: Tensor<'_>,
+        y: Tensor<'_>,
+    ) -> Result<()> {
         let is_copy = x.data_type() == y.data_type();
-        Elementwise {
-            function: "Ops::convert",
+        let conversion = Elementwise {
+            function,
             shader: if is_copy {
                 Shader::Select
             } else {
@@ -49,16 +66,59 @@ impl Ops {
             } else {
                 CONVERSIONS[x.data_type() as usize]
             },
-            constants: &[if is_copy {
-                Constant::Bool(1, false)
+            constants: if is_copy {
+                &[Constant::Bool(1, false), Constant::Bool(2, false)]
             } else {
-                Constant::Uint(1, y.data_type() as u32)
-            }],
+                &[Constant::Uint(1, y.data_type() as u32)]
+            },
             scalar: 0,
             y,
             inputs: &[("x", x)],
+        };
+        match encoder {
+            Some(encoder) => conversion.encode(self, encoder),
+            None => conversion.check(self),
         }
-        .encode(self, encoder)
+    }
+
+    /// `y = value` everywhere; `value` is of the type of `y`. Kernel `select`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Ops::unary`].
+    pub fn fill<'a, T: Element>(
+        &self,
+        encoder: &mut ComputeEncoder<'_>,
+        value: T,
+        y: impl Into<Tensor<'a>>,
+    ) -> Result<()> {
+        const FUNCTION: &str = "Ops::fill";
+        let y = y.into();
+        require_type(FUNCTION, "y", &y, T::DATA_TYPE)?;
+        self.fill_bits(FUNCTION, Some(encoder), bits_of(value), y)
+    }
+
+    /// [`Ops::fill`] for another function; without an encoder it only checks.
+    pub(super) fn fill_bits(
+        &self,
+        function: &'static str,
+        encoder: Option<&mut ComputeEncoder<'_>>,
+        bits: u64,
+        y: Tensor<'_>,
+    ) -> Result<()> {
+        let fill = Elementwise {
+            function,
+            shader: Shader::Select,
+            kernel: select_kernel(y.data_type()),
+            constants: &[Constant::Bool(1, false), Constant::Bool(2, true)],
+            scalar: bits,
+            y,
+            inputs: &[],
+        };
+        match encoder {
+            Some(encoder) => fill.encode(self, encoder),
+            None => fill.check(self),
+        }
     }
 
     /// `y = a` where `condition` is not 0, and `y = b` elsewhere: all broadcast to the shape of `y`; `condition` is of type
@@ -84,7 +144,7 @@ impl Ops {
             function: FUNCTION,
             shader: Shader::Select,
             kernel: select_kernel(y.data_type()),
-            constants: &[Constant::Bool(1, true)],
+            constants: &[Constant::Bool(1, true), Constant::Bool(2, false)],
             scalar: 0,
             y,
             inputs: &[("a", a), ("b", b), ("condition", condition)],

@@ -1,19 +1,26 @@
 //! Tensors of every type and any strides: the operations that go element by element, and those along axes.
 
+mod arrange;
 mod attention;
 mod binary;
 mod convert;
 mod convolution;
 mod data_type;
+mod index;
 mod layout;
+mod mask;
 mod matmul;
 mod matmul_options;
 mod norm;
 mod normalized;
 mod pooling;
+mod random;
 mod reduction;
 mod rows;
+mod scan;
+mod scatter;
 mod softmax;
+mod sort;
 mod unary;
 mod view;
 mod walk;
@@ -27,6 +34,9 @@ pub use layout::MAX_RANK;
 pub use matmul_options::Matmul;
 pub use norm::{Norm, RunningStatistics};
 pub use pooling::{Interpolation, Pooling, Windows};
+pub use random::Random;
 pub use reduction::{ArgReduction, Reduction};
+pub use scan::ScanOrder;
+pub use sort::SortOrder;
 pub use unary::Unary;
 pub use view::Tensor;

@@ -1,4 +1,4 @@
-//! [`Elementwise`]: the one launcher of the kernels that walk through tensors element by element.
+//! [`Walked`]: the one launcher of the kernels that walk through tensors; [`Elementwise`]: those that go element by element.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -7,15 +7,18 @@ use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
 use crate::ops::Ops;
 use crate::ops::lane_execution::LaneExecution;
-use crate::ops::launch::{Grid, Launch, Operand};
+use crate::ops::launch::{Grid, Launch, Operand, check_operands};
 use crate::ops::pipelines::{Constant, KernelName};
 use crate::ops::shader::Shader;
 use crate::ops::tensor::data_type::DataType;
-use crate::ops::tensor::layout::{MAX_RANK, Walk};
+use crate::ops::tensor::layout::{Layout, MAX_RANK, Walk};
 use crate::ops::tensor::view::Tensor;
 
 /// The most tensors of an operation, as in `shaders/tensor.h`.
 pub(super) const MAX_TENSORS: usize = 4;
+
+/// The most numbers of an operation besides its scalar, as in `shaders/tensor.h`.
+pub(super) const MAX_PARAMETERS: usize = 5;
 
 /// `Walk` of `shaders/tensor.h`.
 #[repr(C)]
@@ -26,6 +29,7 @@ pub(super) struct Arguments {
     rank: u32,
     shape: [u64; MAX_RANK],
     strides: [[u64; MAX_TENSORS]; MAX_RANK],
+    parameters: [u64; MAX_PARAMETERS],
 }
 
 impl Arguments {
@@ -38,6 +42,7 @@ impl Arguments {
             rank: walk.shape.len() as u32 + 1,
             shape: [1; MAX_RANK],
             strides: [[0; MAX_TENSORS]; MAX_RANK],
+            parameters: [0; MAX_PARAMETERS],
         };
         for (axis, (size, strides)) in walk.shape.iter().zip(&walk.strides).enumerate() {
             arguments.shape[axis + 1] = *size as u64;
@@ -80,17 +85,74 @@ pub(super) struct Elementwise<'a> {
     pub(super) inputs: &'a [(&'static str, Tensor<'a>)],
 }
 
+/// What some elementwise operations have besides tensors and one number.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Extra<'a> {
+    /// Layouts in the shape of `y` without memory: their places, which come after those of the inputs, are numbers.
+    pub(super) numbers: &'a [Layout],
+    pub(super) parameters: [u64; MAX_PARAMETERS],
+}
+
 impl Elementwise<'_> {
     /// Checks the tensors and encodes the dispatch. The kernel reads the inputs at each position of `y` and writes `y` there.
     pub(super) fn encode(self, ops: &Ops, encoder: &mut ComputeEncoder<'_>) -> Result<()> {
+        self.encode_with(ops, encoder, Extra::default())
+    }
+
+    /// [`Elementwise::encode`] with something extra.
+    pub(super) fn encode_with(
+        self,
+        ops: &Ops,
+        encoder: &mut ComputeEncoder<'_>,
+        extra: Extra<'_>,
+    ) -> Result<()> {
+        let mut parts = self.parts()?;
+        parts.extend(extra.numbers.iter().map(|layout| Part {
+            layout: *layout,
+            operand: None,
+        }));
+        let walked = Walked {
+            function: self.function,
+            scalar: self.scalar,
+            parameters: extra.parameters,
+            parts: &parts,
+            per_thread: None,
+        };
+        let kernel = |is_dense| {
+            let kernel = KernelName::new(self.shader, self.kernel);
+            let constants = self.constants.iter();
+            constants.fold(
+                kernel.with(Constant::Bool(0, is_dense)),
+                |kernel, constant| kernel.with(*constant),
+            )
+        };
+        // SAFETY: the kernel stays at the positions of the walk: it has no other addresses.
+        unsafe { walked.encode(ops, encoder, &walked.walk(), kernel) }
+    }
+
+    /// Checks all that [`Elementwise::encode`] does, and encodes nothing.
+    pub(super) fn check(&self, ops: &Ops) -> Result<()> {
+        let walked = Walked {
+            function: self.function,
+            scalar: self.scalar,
+            parameters: [0; MAX_PARAMETERS],
+            parts: &self.parts()?,
+            per_thread: None,
+        };
+        walked.check(ops)
+    }
+
+    fn parts(&self) -> Result<Vec<Part<'_>>> {
         let function = self.function;
         self.y.require_own_elements(function, "y")?;
-        let mut layouts = [*self.y.layout(); MAX_TENSORS];
         let bytes = self.y.extent(function, "y")?;
-        let mut operands = Vec::with_capacity(MAX_TENSORS);
-        operands
-            .push(Operand::write("y", self.y.view(), bytes, self.y.data_type().size()).in_place());
-        for (place, (name, input)) in self.inputs.iter().enumerate() {
+        let mut parts = Vec::with_capacity(MAX_TENSORS);
+        let y = Operand::write("y", self.y.view(), bytes, self.y.data_type().size()).in_place();
+        parts.push(Part {
+            layout: *self.y.layout(),
+            operand: Some(y),
+        });
+        for (name, input) in self.inputs {
             let whole = input.broadcast(function, name, self.y.shape())?;
             let extent = whole.extent(function, name)?;
             if !whole.is_same_elements(&self.y)
@@ -100,37 +162,82 @@ impl Elementwise<'_> {
                     format!("{name} and y overlap in their buffer, but are not the same elements");
                 return Err(Error::InvalidArgument(Failure::new(function, message)));
             }
-            layouts[place + 1] = *whole.layout();
-            operands.push(Operand::read(
-                name,
-                whole.view(),
-                extent,
-                whole.data_type().size(),
-            ));
+            let operand = Operand::read(name, whole.view(), extent, whole.data_type().size());
+            parts.push(Part {
+                layout: *whole.layout(),
+                operand: Some(operand),
+            });
         }
-        // What is not a tensor of this operation has the strides of y, so that it hinders nothing.
-        let walk = Walk::new(&layouts);
+        Ok(parts)
+    }
+}
+
+/// A tensor of a walk: the place of each position, and the operand that it is a place in.
+pub(super) struct Part<'a> {
+    /// All parts of a walk have one shape.
+    pub(super) layout: Layout,
+    /// None if the place itself is what the kernel wants to know.
+    pub(super) operand: Option<Operand<'a>>,
+}
+
+/// One dispatch of a kernel that walks through several tensors of one shape: the launcher behind [`Elementwise`], and of
+/// kernels that go somewhere else from each position.
+pub(super) struct Walked<'a> {
+    pub(super) function: &'static str,
+    pub(super) scalar: u64,
+    pub(super) parameters: [u64; MAX_PARAMETERS],
+    /// At least one, at most [`MAX_TENSORS`]; the operands are bound in this order.
+    pub(super) parts: &'a [Part<'a>],
+    /// Elements along the innermost dimension for a thread, if the kernel asks for a number of its own.
+    pub(super) per_thread: Option<usize>,
+}
+
+impl Walked<'_> {
+    pub(super) fn walk(&self) -> Walk<MAX_TENSORS> {
+        // What is not a tensor of this operation has the strides of the first, so that it hinders nothing.
+        let mut layouts = [self.parts[0].layout; MAX_TENSORS];
+        for (layout, part) in layouts.iter_mut().zip(self.parts) {
+            *layout = part.layout;
+        }
+        Walk::new(&layouts)
+    }
+
+    fn operands(&self) -> Vec<Operand<'_>> {
+        self.parts.iter().filter_map(|part| part.operand).collect()
+    }
+
+    /// Checks all that [`Walked::encode`] does, and encodes nothing.
+    pub(super) fn check(&self, ops: &Ops) -> Result<()> {
+        check_operands(self.function, &self.operands())?;
+        self.arguments(&self.walk(), ops.lanes, false).map(drop)
+    }
+
+    /// Checks the operands and encodes the dispatch of the kernel, which is told whether all parts lie without gaps.
+    ///
+    /// # Safety
+    ///
+    /// Whatever data the tensors have, the kernel stays within the operands; `walk` is that of the parts.
+    pub(super) unsafe fn encode(
+        &self,
+        ops: &Ops,
+        encoder: &mut ComputeEncoder<'_>,
+        walk: &Walk<MAX_TENSORS>,
+        kernel: impl FnOnce(bool) -> KernelName,
+    ) -> Result<()> {
         let is_dense = walk.strides[0].iter().all(|stride| *stride == 1);
-        let (arguments, grid) = self.arguments(&walk, ops.lanes, is_dense)?;
+        let (arguments, grid) = self.arguments(walk, ops.lanes, is_dense)?;
         let Some(grid) = grid else {
-            return operands
-                .iter()
-                .try_for_each(|operand| operand.check(function));
+            return check_operands(self.function, &self.operands());
         };
-        let kernel = KernelName::new(self.shader, self.kernel).with(Constant::Bool(0, is_dense));
-        let kernel = self
-            .constants
-            .iter()
-            .fold(kernel, |kernel, constant| kernel.with(*constant));
         let launch = Launch {
-            function,
-            pipeline: &ops.pipelines.pipeline(kernel)?,
+            function: self.function,
+            pipeline: &ops.pipelines.pipeline(kernel(is_dense))?,
             arguments,
-            operands: &operands,
+            operands: &self.operands(),
             threadgroup_memory: 0,
             grid,
         };
-        // SAFETY: the kernel stays at the positions of the walk, whose places are inside the extents of the operands.
+        // SAFETY: the places of the walk are inside the extents of the operands, and the caller promises the rest.
         unsafe { launch.encode(encoder) }
     }
 
@@ -147,18 +254,21 @@ impl Elementwise<'_> {
             (LaneExecution::Lockstep, true) => (lanes.block(), 256),
             (LaneExecution::Lockstep, false) => (1, 256),
         };
+        let per_thread = self.per_thread.unwrap_or(per_thread);
         let mut arguments = Arguments {
             scalar: self.scalar,
             per_thread: per_thread as u32,
             rank: walk.shape.len() as u32,
             shape: [1; MAX_RANK],
             strides: [[0; MAX_TENSORS]; MAX_RANK],
+            parameters: self.parameters,
         };
         for (axis, (size, strides)) in walk.shape.iter().zip(&walk.strides).enumerate() {
             arguments.shape[axis] = *size as u64;
             arguments.strides[axis] = strides.map(|stride| stride as u64);
         }
-        if self.y.count() == 0 {
+        let whole = &self.parts[0].layout;
+        if whole.count() == 0 {
             return Ok((arguments, None));
         }
         let columns = walk.shape[0].div_ceil(per_thread);
@@ -166,7 +276,7 @@ impl Elementwise<'_> {
         if u32::try_from(columns).is_err() || u32::try_from(rows).is_err() {
             let message = format!(
                 "y of shape {:?} takes more threads than a grid may have",
-                self.y.shape()
+                whole.shape()
             );
             return Err(Error::OutOfRange(Failure::new(self.function, message)));
         }
