@@ -42,7 +42,7 @@ struct Arguments {
     // By row, or by column, and by group.
     Strides scale_a;
     Strides scale_b;
-    ulong bias;
+    Strides bias;
     uint m;
     uint n;
     uint k;
@@ -60,7 +60,7 @@ struct Arguments {
 };
 
 // There is C, a bias, a scale of A, a scale of B; each group along k has scales of its own; neighbours along k lie side
-// by side in A, neighbours along n in B.
+// by side in A, neighbours along n in B, neighbours along k in B.
 enum Flags : uint {
     HasC = 1,
     HasBias = 2,
@@ -68,7 +68,8 @@ enum Flags : uint {
     HasScaleB = 8,
     InGroups = 16,
     RowsOfA = 32,
-    RowsOfB = 64
+    RowsOfB = 64,
+    ColumnsOfB = 128
 };
 
 // What is added up over the steps: floats; integers, or the bits of floats if each group has scales.
@@ -83,6 +84,41 @@ template <> struct Total<uchar> {
 };
 
 template <typename T> inline float load(T x) { return float(Element<T>::get(x)); }
+
+// Adds up what a step has found in R rows of N columns: of floats as it is, and of integers, too, unless each group has
+// scales.
+template <uint R, uint N>
+inline void take(bool, thread const float *, thread const float *, thread const float *found, thread float *totals) {
+    for (uint at = 0; at < R * N; at++) {
+        totals[at] += found[at];
+    }
+}
+
+template <uint R, uint N>
+inline void take(bool in_groups, thread const float *scale_a, thread const float *scale_b, thread const float *found,
+                 thread int *totals) {
+    if (!in_groups) {
+        for (uint at = 0; at < R * N; at++) {
+            totals[at] = int(uint(totals[at]) + uint(int(found[at])));
+        }
+        return;
+    }
+    for (uint i = 0; i < R; i++) {
+        for (uint j = 0; j < N; j++) {
+            const uint at = i * N + j;
+            totals[at] = as_type<int>(as_type<float>(totals[at]) + scale_a[i] * scale_b[j] * found[at]);
+        }
+    }
+}
+
+// The scales of N rows or columns from `first` on in a group; past the last one it comes again.
+template <uint N>
+inline void scales_of(bool is_given, device const float *scales, Strides strides, uint first, uint end, uint group,
+                      thread float *to) {
+    for (uint i = 0; i < N; i++) {
+        to[i] = is_given ? scales[min(first + i, end - 1) * strides.row + group * strides.column] : 1.0f;
+    }
+}
 
 inline float number(bool, float total) { return total; }
 inline float number(bool in_groups, int total) { return in_groups ? as_type<float>(total) : float(total); }
@@ -199,7 +235,8 @@ inline void finish(constant Arguments &arguments, Outputs outputs, uint row, uin
         add(type, outputs.c, place, arguments.c.column, arguments.beta, values, count);
     }
     if (arguments.has(HasBias)) {
-        add(type, outputs.bias, column * arguments.bias, arguments.bias, 1.0f, values, count);
+        const ulong place = row * arguments.bias.row + column * arguments.bias.column;
+        add(type, outputs.bias, place, arguments.bias.column, 1.0f, values, count);
     }
     activate(arguments.activation, values, count);
     const ulong place = y_place(arguments, outputs, row, column);
@@ -220,7 +257,8 @@ inline void finish_integers(constant Arguments &arguments, Outputs outputs, uint
     for (uint j = 0; j < count; j++) {
         uint value = uint(totals[j]);
         value += arguments.has(HasC) ? uint(c[j * arguments.c.column]) : 0;
-        value += arguments.has(HasBias) ? uint(bias[(column + j) * arguments.bias]) : 0;
+        const ulong place = row * arguments.bias.row + (column + j) * arguments.bias.column;
+        value += arguments.has(HasBias) ? uint(bias[place]) : 0;
         y[j * arguments.y.column] = int(value);
     }
 }

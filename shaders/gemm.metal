@@ -32,26 +32,6 @@ constant constexpr uint together = in_turn ? 8 : 1;
 #define PACKED threadgroup
 #endif
 
-// Adds up what a step has found, for `count` elements.
-inline void take(bool, float, thread const float *, thread const float *found, uint count, thread float *totals) {
-    for (uint j = 0; j < count; j++) {
-        totals[j] += found[j];
-    }
-}
-
-inline void take(bool in_groups, float scale, thread const float *scales, thread const float *found, uint count,
-                 thread int *totals) {
-    if (in_groups) {
-        for (uint j = 0; j < count; j++) {
-            totals[j] = as_type<int>(as_type<float>(totals[j]) + scale * scales[j] * found[j]);
-        }
-    } else {
-        for (uint j = 0; j < count; j++) {
-            totals[j] = int(uint(totals[j]) + uint(int(found[j])));
-        }
-    }
-}
-
 inline void meet() {
     if (!in_turn) {
         threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -80,7 +60,7 @@ inline void pack_left(constant Arguments &arguments, device const T *a, uint row
 }
 
 // A step of B, from `column` on: in a panel the columns of an element of k lie side by side. Past the last column
-// anything, and its results are dropped.
+// there is anything, and its results are dropped.
 template <typename T>
 inline void pack_right(constant Arguments &arguments, device const T *b, uint column, uint used, uint k, uint count,
                        uint2 member, PACKED float *right) {
@@ -131,17 +111,17 @@ inline void multiply(PACKED const float *left, PACKED const float *right, uint c
             sums[i][j] = 0.0f;
         }
     }
-    for (uint at = 0; at < count; at++) {
+    for (uint at = 0; at < count; at++, left++, right += panel_columns) {
         #pragma clang loop unroll(full)
         for (uint i = 0; i < thread_rows; i++) {
-            const float x = left[i * left_stride + at];
+            const float x = left[i * left_stride];
             #pragma clang loop unroll(full)
             for (uint j = 0; j < thread_columns; j++) {
-                sums[i][j] = fma(x, right[at * panel_columns + j], sums[i][j]);
+                sums[i][j] = fma(x, right[j], sums[i][j]);
             }
         }
     }
-    // By way of memory, so that the loop after this one need not be unrolled.
+    // By way of memory, so that the loops in `take` need not be unrolled.
     float found[thread_rows * thread_columns];
     #pragma clang loop unroll(full)
     for (uint i = 0; i < thread_rows; i++) {
@@ -150,9 +130,7 @@ inline void multiply(PACKED const float *left, PACKED const float *right, uint c
             found[i * thread_columns + j] = sums[i][j];
         }
     }
-    for (uint i = 0; i < thread_rows; i++) {
-        take(in_groups, scale_a[i], scale_b, found + i * thread_columns, thread_columns, totals + i * thread_columns);
-    }
+    take<thread_rows, thread_columns>(in_groups, scale_a, scale_b, found, totals);
 }
 
 template <typename T, typename U>
@@ -162,8 +140,8 @@ kernel void gemm(constant Arguments &arguments [[buffer(0)]],
                  device const U *b [[buffer(3)]],
                  device const uchar *c [[buffer(4)]],
                  device const uchar *bias [[buffer(5)]],
-                 device const float *scale_a [[buffer(6)]],
-                 device const float *scale_b [[buffer(7)]],
+                 device const uchar *scale_a [[buffer(6)]],
+                 device const uchar *scale_b [[buffer(7)]],
                  uint3 group [[threadgroup_position_in_grid]],
                  uint3 position [[thread_position_in_threadgroup]]) {
     typedef typename Total<T>::type C;
@@ -176,7 +154,8 @@ kernel void gemm(constant Arguments &arguments [[buffer(0)]],
     const uint column0 = group.x * (panels * panel_columns);
     const uint used_blocks = min(row_blocks, (arguments.m - row0 + block_rows - 1) / block_rows);
     const uint used_panels = min(panels, (arguments.n - column0 + panel_columns - 1) / panel_columns);
-    const Outputs outputs = {y, c, bias, scale_a, scale_b, places_of(arguments.batches, group.z)};
+    const Outputs outputs = {y, c, bias, (device const float *)scale_a, (device const float *)scale_b,
+                             places_of(arguments.batches, group.z)};
     // The first of a thread's rows and columns, in a block and in a panel.
     const uint own_row = member.y * thread_rows;
     const uint own_column = member.x * thread_columns;
@@ -198,18 +177,18 @@ kernel void gemm(constant Arguments &arguments [[buffer(0)]],
             pack_left(arguments, a + outputs.places.at[1], row, k, count, member, left);
             meet();
             float scales_of_rows[thread_rows];
-            for (uint i = 0; in_groups && i < thread_rows; i++) {
-                const ulong place = min(row + own_row + i, arguments.m - 1) * arguments.scale_a.row;
-                scales_of_rows[i] =
-                    arguments.has(HasScaleA) ? scale_a[place + group_of_k * arguments.scale_a.column] : 1.0f;
+            if (in_groups) {
+                const bool is_given = arguments.has(HasScaleA);
+                scales_of<thread_rows>(is_given, outputs.scale_a, arguments.scale_a, row + own_row, arguments.m, group_of_k,
+                                       scales_of_rows);
             }
             for (uint panel = 0; panel < used_panels; panel++) {
                 const uint column = column0 + panel * panel_columns + own_column;
                 float scales_of_columns[thread_columns];
-                for (uint j = 0; in_groups && j < thread_columns; j++) {
-                    const ulong place = min(column + j, arguments.n - 1) * arguments.scale_b.row;
-                    scales_of_columns[j] =
-                        arguments.has(HasScaleB) ? scale_b[place + group_of_k * arguments.scale_b.column] : 1.0f;
+                if (in_groups) {
+                    const bool is_given = arguments.has(HasScaleB);
+                    scales_of<thread_columns>(is_given, outputs.scale_b, arguments.scale_b, column, arguments.n, group_of_k,
+                                              scales_of_columns);
                 }
                 multiply(left + own_row * left_stride, right + panel * k_step * panel_columns + own_column, count,
                          in_groups, scales_of_rows, scales_of_columns,

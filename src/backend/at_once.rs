@@ -94,7 +94,7 @@ impl MetalOps {
         self.at_once(|encoder| self.backend().ops().matmul(encoder, options, a, b, y))
     }
 
-    /// `C = A B` for row-major matrices at the beginning of buffers of `f32`, at once: A is `[m, k]`, B `[k, n]` and C `[m, n]`.
+    /// `y = A B` for row-major matrices at the beginning of buffers of `f32`, at once: A is `[m, k]`, B `[k, n]` and y `[m, n]`.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ impl MetalOps {
         &self,
         a: &Buffer,
         b: &Buffer,
-        c: &Buffer,
+        y: &Buffer,
         m: usize,
         n: usize,
         k: usize,
@@ -112,12 +112,12 @@ impl MetalOps {
             Matmul::default(),
             Tensor::of::<f32>(a, &[m, k])?,
             Tensor::of::<f32>(b, &[k, n])?,
-            Tensor::of::<f32>(c, &[m, n])?,
+            Tensor::of::<f32>(y, &[m, n])?,
         )
     }
 
-    /// `C = A B` for row-major matrices of floats at addresses inside of
-    /// [`MetalBackend::allocate`](crate::MetalBackend::allocate)d memory, at once: A is `[m, k]`, B `[k, n]` and C `[m, n]`.
+    /// `y = A B` for row-major matrices of floats at addresses inside of
+    /// [`MetalBackend::allocate`](crate::MetalBackend::allocate)d memory, at once: A is `[m, k]`, B `[k, n]` and y `[m, n]`.
     ///
     /// # Errors
     ///
@@ -128,7 +128,7 @@ impl MetalOps {
         &self,
         a: *const T,
         b: *const T,
-        c: *mut T,
+        y: *mut T,
         m: usize,
         n: usize,
         k: usize,
@@ -139,16 +139,16 @@ impl MetalOps {
             let allocations = &self.backend().allocations;
             allocations.find("MetalOps::matmul_ptr", name, address.cast(), bytes)
         };
-        let (a, b, c) = (
+        let (a, b, y) = (
             find("a", a, m, k)?,
             find("b", b, k, n)?,
-            find("c", c, m, n)?,
+            find("y", y, m, n)?,
         );
         self.matmul_with(
             Matmul::default(),
             Tensor::of::<T>(a.view(), &[m, k])?,
             Tensor::of::<T>(b.view(), &[k, n])?,
-            Tensor::of::<T>(c.view(), &[m, n])?,
+            Tensor::of::<T>(y.view(), &[m, n])?,
         )
     }
 

@@ -48,6 +48,7 @@ shaders! {
     Embed "embed.metal"
     Gate "gate.metal"
     Gemm "gemm.metal"
+    Gemv "gemv.metal"
     Index "index.metal"
     KvCache "kv_cache.metal"
     Mask "mask.metal"

@@ -6,13 +6,13 @@ use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
 use crate::ops::launch::{Grid, Launch, Operand, elements};
-use crate::ops::pipelines::KernelName;
+use crate::ops::pipelines::{KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
 use crate::ops::tensor::layout::Walk;
 use crate::ops::tensor::matmul_options::{FUNCTION, Matmul, invalid, kernel_of};
 use crate::ops::tensor::view::Tensor;
 use crate::ops::tensor::walk::{self, require_type};
-use crate::ops::{LaneExecution, Ops, View};
+use crate::ops::{LaneExecution, Ops};
 
 /// `Strides` of `shaders/gemm.metal`.
 #[repr(C)]
@@ -42,7 +42,7 @@ struct Arguments {
     c: Strides,
     scale_a: Strides,
     scale_b: Strides,
-    bias: u64,
+    bias: Strides,
     m: u32,
     n: u32,
     k: u32,
@@ -55,7 +55,10 @@ struct Arguments {
     unused: u32,
 }
 
-/// Threads of a threadgroup along each side, and rows and columns of its tile.
+/// Most rows of the kernel `gemv`.
+const FEW_ROWS: usize = 4;
+
+/// Threads of a threadgroup of `gemm` along each side, and rows and columns of its tile.
 fn tile(lanes: LaneExecution) -> (usize, usize) {
     match lanes {
         LaneExecution::InTurn => (1, 128),
@@ -66,7 +69,8 @@ fn tile(lanes: LaneExecution) -> (usize, usize) {
 impl Ops {
     /// `y = activation(alpha A B + beta C + bias)`: `a` is `[.., m, k]`, `b` is `[.., k, n]` and `y` is `[.., m, n]`, each of any
     /// strides; [`Tensor::permute`] transposes. The dimensions before the last two count matrices, and those of `a` and `b`
-    /// broadcast to those of `y`. Kernel `gemm` of the type of `a`.
+    /// broadcast to those of `y`. Kernel `gemm` of the type of `a`; up to four rows, or up to four columns of matrices of one
+    /// type, take the kernel `gemv`, which is bound by the time that the larger matrix takes to read.
     ///
     /// | `a` | `b` | `y`, C and the bias | sums |
     /// |---|---|---|---|
@@ -104,7 +108,9 @@ struct Product<'a> {
     a: Tensor<'a>,
     b: Tensor<'a>,
     y: Tensor<'a>,
-    kernel: &'static str,
+    /// The names of `a` and `b`, and of their scales, as the caller knows them.
+    names: [&'static str; 4],
+    kernels: [&'static str; 2],
     activation: u32,
     m: usize,
     n: usize,
@@ -115,7 +121,7 @@ struct Product<'a> {
 
 impl<'a> Product<'a> {
     fn new(mut options: Matmul<'a>, a: Tensor<'a>, b: Tensor<'a>, y: Tensor<'a>) -> Result<Self> {
-        let kernel = kernel_of(&a, &b, &y)?;
+        let kernels = kernel_of(&a, &b, &y)?;
         for (name, tensor) in [("a", &a), ("b", &b), ("y", &y)] {
             if tensor.rank() < 2 {
                 return invalid(format!(
@@ -153,22 +159,57 @@ impl<'a> Product<'a> {
             if let Some(tensor) = tensor {
                 require_type(FUNCTION, name, tensor, y.data_type())?;
                 *tensor = tensor.broadcast(FUNCTION, name, shape)?;
+                *tensor = tensor.broadcast(FUNCTION, name, y.shape())?;
             }
         }
         let activation = options.check(&a, &y)?;
         let group = options.group(m, n, k)?;
-        Ok(Product {
+        let product = Product {
             options,
             a,
             b,
             y,
-            kernel,
+            names: ["a", "b", "scale_a", "scale_b"],
+            kernels,
             activation,
             m,
             n,
             k,
             group,
+        };
+        let has_few_columns = n <= FEW_ROWS && m > FEW_ROWS && a.data_type() == b.data_type();
+        Ok(if has_few_columns {
+            product.transposed()
+        } else {
+            product
         })
+    }
+
+    /// The same elements as rows instead of columns.
+    fn transposed(self) -> Self {
+        let turned = |tensor: Tensor<'a>| {
+            let mut order: Vec<usize> = (0..tensor.rank()).collect();
+            order.swap(tensor.rank() - 2, tensor.rank() - 1);
+            tensor.permute(&order).expect("an order of its dimensions")
+        };
+        let options = self.options;
+        let [a, b, scale_a, scale_b] = self.names;
+        Product {
+            options: Matmul {
+                c: options.c.map(turned),
+                bias: options.bias.map(turned),
+                scale_a: options.scale_b,
+                scale_b: options.scale_a,
+                ..options
+            },
+            a: turned(self.b),
+            b: turned(self.a),
+            y: turned(self.y),
+            names: [b, a, scale_b, scale_a],
+            m: self.n,
+            n: self.m,
+            ..self
+        }
     }
 
     fn operands(&self) -> Result<Vec<Operand<'a>>> {
@@ -185,23 +226,19 @@ impl<'a> Product<'a> {
             scale_b,
             ..
         } = self.options;
+        let [a_name, b_name, scale_a_name, scale_b_name] = self.names;
         let inputs = [
-            ("a", Some(self.a)),
-            ("b", Some(self.b)),
+            (a_name, Some(self.a)),
+            (b_name, Some(self.b)),
             ("c", c),
             ("bias", bias),
-            ("scale_a", scale_a),
-            ("scale_b", scale_b),
+            (scale_a_name, scale_a),
+            (scale_b_name, scale_b),
         ];
         for (name, tensor) in inputs {
             // For what is not there the kernel gets a place that it does not look at.
             let Some(tensor) = tensor else {
-                operands.push(Operand::read(
-                    name,
-                    View::new(self.a.view().buffer(), 0),
-                    0,
-                    1,
-                ));
+                operands.push(Operand::read(name, y.view(), 0, 1));
                 continue;
             };
             let extent = tensor.extent(FUNCTION, name)?;
@@ -239,23 +276,43 @@ impl<'a> Product<'a> {
             );
             return Err(Error::OutOfRange(Failure::new(FUNCTION, message)));
         }
-        let (threads, tile) = tile(ops.lanes);
-        let kernel = KernelName::new(Shader::Gemm, self.kernel);
+        let has_few_rows = self.m <= FEW_ROWS;
+        let (shader, kernel) = match has_few_rows {
+            true => (Shader::Gemv, self.kernels[1]),
+            false => (Shader::Gemm, self.kernels[0]),
+        };
         let launch = Launch {
             function: FUNCTION,
-            pipeline: &ops.pipelines.pipeline(kernel)?,
+            pipeline: &ops.pipelines.pipeline(KernelName::new(shader, kernel))?,
             arguments: self.arguments(&batches, &c),
             operands: &operands,
             threadgroup_memory: 0,
-            grid: Grid::Threadgroups {
-                groups: Size::new(self.n.div_ceil(tile), self.m.div_ceil(tile), count),
-                threadgroup: Size::new(threads, threads, 1),
-            },
+            grid: self.grid(ops.lanes, has_few_rows, count),
         };
         // SAFETY: the kernel reads A, B and C and writes y at rows below m, columns below n and elements below k of the
         // matrices of the walk: the positions of the tensors, which are inside the extents of the operands. Of the bias and the
         // scales it reads what the shapes have that were checked.
         unsafe { launch.encode(encoder) }
+    }
+
+    fn grid(&self, lanes: LaneExecution, has_few_rows: bool, batches: usize) -> Grid {
+        if has_few_rows {
+            // Of columns that lie side by side along k, each has a simdgroup.
+            let (threads, columns) = match (lanes, are_neighbours(&self.b, 2)) {
+                (LaneExecution::InTurn, _) => (1, 256),
+                (LaneExecution::Lockstep, true) => (256, 256 / SIMD_WIDTH),
+                (LaneExecution::Lockstep, false) => (256, 256),
+            };
+            return Grid::Threadgroups {
+                groups: Size::new(self.n.div_ceil(columns), 1, batches),
+                threadgroup: Size::new(threads, 1, 1),
+            };
+        }
+        let (threads, tile) = tile(lanes);
+        Grid::Threadgroups {
+            groups: Size::new(self.n.div_ceil(tile), self.m.div_ceil(tile), batches),
+            threadgroup: Size::new(threads, threads, 1),
+        }
     }
 
     /// `Flags` of the kernel, in their order.
@@ -267,16 +324,15 @@ impl<'a> Product<'a> {
             scale_b,
             ..
         } = &self.options;
-        let are_side_by_side =
-            |tensor: &Tensor<'_>| Strides::of(tensor).column == 1 || last_two(tensor)[1] == 1;
         let flags = [
             c.is_some(),
             bias.is_some(),
             scale_a.is_some(),
             scale_b.is_some(),
             self.group.is_some(),
-            are_side_by_side(&self.a),
-            are_side_by_side(&self.b),
+            are_neighbours(&self.a, 1),
+            are_neighbours(&self.b, 1),
+            are_neighbours(&self.b, 2),
         ];
         flags
             .iter()
@@ -302,7 +358,10 @@ impl<'a> Product<'a> {
             c: Strides::of(c),
             scale_a: scales(&options.scale_a),
             scale_b: scales(&options.scale_b),
-            bias: options.bias.map_or(0, |bias| bias.strides()[0] as u64),
+            bias: options
+                .bias
+                .as_ref()
+                .map_or(Strides::default(), Strides::of),
             m: self.m as u32,
             n: self.n as u32,
             k: if options.alpha == 0.0 {
@@ -319,6 +378,12 @@ impl<'a> Product<'a> {
             unused: 0,
         }
     }
+}
+
+/// Whether the elements along this dimension, counted from the last, lie side by side.
+fn are_neighbours(tensor: &Tensor<'_>, last: usize) -> bool {
+    let axis = tensor.rank() - last;
+    tensor.strides()[axis] == 1 || tensor.shape()[axis] == 1
 }
 
 /// Rows and columns of a matrix.

@@ -123,15 +123,19 @@ impl Matmul<'_> {
     }
 }
 
-/// The kernel for elements of these types.
-pub(super) fn kernel_of(a: &Tensor<'_>, b: &Tensor<'_>, y: &Tensor<'_>) -> Result<&'static str> {
+/// The kernels for elements of these types: for many rows, and for few.
+pub(super) fn kernel_of(
+    a: &Tensor<'_>,
+    b: &Tensor<'_>,
+    y: &Tensor<'_>,
+) -> Result<[&'static str; 2]> {
     let (left, right, result) = (a.data_type(), b.data_type(), y.data_type());
     let kernel = match (left, right) {
-        (DataType::F32, DataType::F32) => "gemm_f32",
-        (DataType::F16, DataType::F16) => "gemm_f16",
-        (DataType::BF16, DataType::BF16) => "gemm_bf16",
-        (DataType::I8, DataType::I8) => "gemm_i8",
-        (DataType::U8, DataType::I8) => "gemm_u8",
+        (DataType::F32, DataType::F32) => ["gemm_f32", "gemv_f32"],
+        (DataType::F16, DataType::F16) => ["gemm_f16", "gemv_f16"],
+        (DataType::BF16, DataType::BF16) => ["gemm_bf16", "gemv_bf16"],
+        (DataType::I8, DataType::I8) => ["gemm_i8", "gemv_i8"],
+        (DataType::U8, DataType::I8) => ["gemm_u8", "gemv_u8"],
         _ => {
             return unsupported(format!(
                 "it is not an operation of {} and {}",

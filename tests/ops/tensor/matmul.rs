@@ -105,6 +105,8 @@ fn sizes_around_those_of_tiles_agree_with_float64() {
         (65, 64, 16),
         (1, 257, 33),
         (257, 1, 97),
+        (4, 300, 530),
+        (150, 3, 530),
     ] {
         for (round, ops) in [0, 1, 2, 3]
             .into_iter()

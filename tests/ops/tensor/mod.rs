@@ -9,6 +9,7 @@ mod index;
 mod layouts;
 mod mask;
 mod matmul;
+mod matmul_int8;
 mod norm;
 mod pooling;
 mod products;
