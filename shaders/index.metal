@@ -16,23 +16,10 @@ inline Along along_of(constant Walk &walk) {
     return {walk.parameters[0], walk.parameters[1], walk.parameters[2], walk.parameters[3], walk.parameters[4]};
 }
 
-template <typename T>
-struct Gathered {
-    typedef T result;
-    device T *y;
-    Indices indices;
-    device const T *x;
-    Along along;
-    T value(Places places) const {
-        const ulong index = indices.at(places.at[1]);
-        T value = T(0);
-        if (index < along.size) {
-            value = x[places.at[2] + index * along.stride];
-        }
-        return value;
-    }
-    void store(ulong place, T value) const { y[place] = value; }
-};
+// Whether rows lie without gaps and have one index each.
+inline bool is_row(constant Walk &walk) {
+    return walk.strides[0][0] == 1 && walk.strides[0][1] == 0 && walk.strides[0][2] == 1;
+}
 
 // y = x where the index points along the axis, and 0 where it points outside.
 template <typename T>
@@ -43,25 +30,30 @@ kernel void gather(constant Walk &walk [[buffer(0)]],
                    uint2 position [[thread_position_in_grid]]) {
     const Along along = along_of(walk);
     const Indices indices = {index, uint(walk.scalar)};
-    // Rows without gaps, each with one index.
-    const bool is_row = walk.strides[0][0] == 1 && walk.strides[0][1] == 0 && walk.strides[0][2] == 1;
-    if (is_dense || !is_row) {
-        const Gathered<T> work = {y, indices, x, along};
-        walk_elements(walk, position, work);
-        return;
-    }
     const Places row = places_of(walk, position.y);
     const ulong start = ulong(position.x) * walk.per_thread;
-    const ulong count = min(ulong(walk.per_thread), walk.shape[0] - start);
+    const ulong end = min(start + walk.per_thread, walk.shape[0]);
+    if (is_dense || !is_row(walk)) {
+        for (ulong i = start; i < end; i++) {
+            const Places places = stepped(row, walk, i);
+            const ulong number = indices.at(places.at[1]);
+            T value = T(0);
+            if (number < along.size) {
+                value = x[places.at[2] + number * along.stride];
+            }
+            y[places.at[0]] = value;
+        }
+        return;
+    }
     const ulong number = indices.at(row.at[1]);
-    device T *to = y + row.at[0] + start;
+    device T *to = y + row.at[0];
     if (number < along.size) {
-        device const T *from = x + row.at[2] + number * along.stride + start;
-        for (ulong i = 0; i < count; i++) {
+        device const T *from = x + row.at[2] + number * along.stride;
+        for (ulong i = start; i < end; i++) {
             to[i] = from[i];
         }
     } else {
-        for (ulong i = 0; i < count; i++) {
+        for (ulong i = start; i < end; i++) {
             to[i] = T(0);
         }
     }
@@ -96,6 +88,19 @@ kernel void scatter(constant Walk &walk [[buffer(0)]],
     const Places row = places_of(walk, position.y);
     const ulong start = ulong(position.x) * walk.per_thread;
     const ulong end = min(start + walk.per_thread, walk.shape[0]);
+    if (!is_dense && is_row(walk)) {
+        for (ulong k = 0; k < along.count; k++) {
+            const ulong number = indices.at(row.at[1] + k * along.index_stride);
+            if (number < along.size) {
+                device T *to = y + row.at[0] + number * along.stride;
+                device const T *from = x + row.at[2] + k * along.x_stride;
+                for (ulong i = start; i < end; i++) {
+                    Result<T>::by(to + i, from[i]);
+                }
+            }
+        }
+        return;
+    }
     for (ulong k = 0; k < along.count; k++) {
         for (ulong i = start; i < end; i++) {
             const Places places = stepped(row, walk, i);

@@ -12,7 +12,8 @@ struct Triangle {
     // The third place is how far right of the main diagonal the element is.
     T value(Places places) const {
         const long right = long(places.at[2]);
-        return right >= low && right <= high ? x[places.at[1]] : T(0);
+        const T value = x[places.at[1]];
+        return (right >= low) & (right <= high) ? value : T(0);
     }
     void store(ulong place, T value) const { y[place] = value; }
 };

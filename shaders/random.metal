@@ -2,6 +2,9 @@
 // and Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3").
 #include "tensor.h"
 
+// The work of an element is long, and becomes a vector loop only inside the loop over elements.
+#define INLINE __attribute__((always_inline)) inline
+
 struct Counter {
     uint a;
     uint b;
@@ -9,7 +12,7 @@ struct Counter {
     uint d;
 };
 
-inline Counter philox(Counter counter, uint key, uint other_key) {
+INLINE Counter philox(Counter counter, uint key, uint other_key) {
     for (uint round = 0; round < 10; round++) {
         const ulong first = ulong(0xd2511f53u) * counter.a;
         const ulong second = ulong(0xcd9e8d57u) * counter.c;
@@ -25,7 +28,7 @@ struct Source {
     ulong seed;
     ulong stream;
     ulong offset;
-    Counter at(ulong place) const {
+    INLINE Counter at(ulong place) const {
         const ulong number = offset + place;
         const Counter counter = {uint(number), uint(number >> 32), uint(stream), uint(stream >> 32)};
         return philox(counter, uint(seed), uint(seed >> 32));
@@ -59,7 +62,7 @@ kernel void random_bits(constant Walk &walk [[buffer(0)]],
 
 // The natural logarithm of a positive normal number: m 2^e with m within a factor of sqrt(2) of 1, and of m by
 // a polynomial of its distance from 1, wrong by 1.4e-8 of the result.
-inline float log_of(float x) {
+INLINE float log_of(float x) {
     const uint bits = as_type<uint>(x) + (0x3f800000u - 0x3f3504f3u);
     const float exponent = float(int(bits >> 23) - 127);
     const float t = as_type<float>((bits & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
@@ -76,7 +79,7 @@ inline float log_of(float x) {
 }
 
 // The cosine of 2 pi times `turns` / 2^32: the quarter by the upper bits, the angle from its middle by the rest.
-inline float cosine_of_turns(uint turns) {
+INLINE float cosine_of_turns(uint turns) {
     const uint shifted = turns + 0x20000000u;
     const uint quarter = shifted >> 30;
     const float angle = float(int(shifted & 0x3fffffffu) - 0x20000000) * 1.46291807e-9f;
@@ -92,7 +95,8 @@ inline float cosine_of_turns(uint turns) {
     cosine = fma(cosine, square, -0.5f);
     cosine = fma(square, cosine, 1.0f);
     const float value = (quarter & 1u) != 0 ? sine : cosine;
-    return quarter == 1u || quarter == 2u ? -value : value;
+    // The sign of the quarters 1 and 2.
+    return as_type<float>(as_type<uint>(value) ^ ((quarter + 1u) & 2u) << 30);
 }
 
 template <typename T>
@@ -102,7 +106,7 @@ struct Uniform {
     Source source;
     float low;
     float width;
-    float value(Places places) const {
+    INLINE float value(Places places) const {
         return fma(float(source.at(places.at[1]).a >> 8) * 5.96046448e-8f, width, low);
     }
     void store(ulong place, float value) const { y[place] = Element<T>::put(value); }
@@ -116,7 +120,7 @@ struct Normal {
     Source source;
     float mean;
     float deviation;
-    float value(Places places) const {
+    INLINE float value(Places places) const {
         const Counter words = source.at(places.at[1]);
         const float share = fma(float(words.a), 2.32830644e-10f, 1.16415322e-10f);
         const float radius = precise::sqrt(-2.0f * log_of(share));

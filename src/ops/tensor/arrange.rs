@@ -2,12 +2,12 @@
 
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
-use crate::ops::Ops;
 use crate::ops::tensor::convert::bits_of;
 use crate::ops::tensor::data_type::Element;
 use crate::ops::tensor::layout::MAX_RANK;
 use crate::ops::tensor::view::Tensor;
 use crate::ops::tensor::walk::require_type;
+use crate::ops::{LaneExecution, Ops};
 
 impl Ops {
     /// `y = ` the tensors `inputs`, one behind the other along `axis`: all have the type of `y`, and its shape but for the
@@ -227,7 +227,13 @@ impl Ops {
                 Error::OutOfRange(Failure::new(function, message))
             })?;
             to.extend([outer, y_stride]);
-            if one_by_one {
+            if one_by_one && self.lanes == LaneExecution::InTurn && times < size {
+                // Long rows for a thread, with gaps in y.
+                shape.extend([times, size]);
+                from.extend([0, x_stride]);
+                let place = to.len() - 2;
+                to.swap(place, place + 1);
+            } else if one_by_one {
                 shape.extend([size, times]);
                 from.extend([x_stride, 0]);
             } else {

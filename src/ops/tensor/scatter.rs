@@ -82,7 +82,9 @@ impl Ops {
         };
         let y_layout = layout_of(&x, &strides_but(&y, axis, x.rank()));
         let mut layouts = [y_layout, *index.layout(), *x.layout()];
-        if adds {
+        // Threads that own what they write do not race, but there may be too few of them for a GPU.
+        let owns = adds || self.lanes == LaneExecution::InTurn;
+        if owns {
             let count = x.shape()[axis];
             along.count = count;
             along.index_stride = index.strides()[axis];
@@ -115,7 +117,7 @@ impl Ops {
         let walk = walked.walk();
         // Where lanes run in turn, a thread that takes many positions goes through them for each step along the axis: that
         // pays if they are closer to each other than the steps.
-        if adds && self.lanes == LaneExecution::InTurn && walk.strides[0][2] > along.x_stride {
+        if self.lanes == LaneExecution::InTurn && walk.strides[0][2] > along.x_stride {
             walked.per_thread = Some(1);
         }
         let kernel = |is_dense| {

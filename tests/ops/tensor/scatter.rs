@@ -8,7 +8,7 @@ use super::index::{at, indices, inside};
 use super::rows::both;
 use super::spread::{Spread, number, positions, shape_of_rank, small};
 use super::values::{Sample, read};
-use crate::support::{EPSILON, buffer, rng, run};
+use crate::support::{EPSILON, buffer, ops, rng, run};
 
 fn scatters<T: Sample, I: Sample>(seed: u64, rounds: usize) {
     let mut rng = rng(seed);
@@ -26,8 +26,8 @@ fn scatters<T: Sample, I: Sample>(seed: u64, rounds: usize) {
         let index: Vec<I> = positions(&x_shape)
             .iter()
             .map(|position| match rng.random_range(0..6) {
-                0 => I::nearest(-1.0),
-                1 => I::nearest(f64::MAX),
+                0 if I::DATA_TYPE.is_signed() => I::nearest(-1.0),
+                0 | 1 => I::nearest(f64::MAX),
                 _ => I::nearest(((first + position[axis]) % shape[axis]) as f64),
             })
             .collect();
@@ -65,22 +65,21 @@ fn of_several_for_one_place_one_is_there() {
     let x_buffer = buffer(&[10, 11, 12, 13]);
     let (index_buffer, y_buffer) = (buffer(&[1, 1, 1, 3]), buffer(&[0, 1, 2, 3]));
     let tensor = |buffer| Tensor::of::<i32>(buffer, &[4]).unwrap();
-    for ops in both() {
-        run(|encoder| {
-            ops.scatter(
-                encoder,
-                tensor(&x_buffer),
-                0,
-                tensor(&index_buffer),
-                tensor(&y_buffer),
-            )
-        });
-        let y = read::<i32>(&y_buffer);
-        assert!(
-            (10..=12).contains(&y[1]) && y[0] == 0 && y[2] == 2 && y[3] == 13,
-            "{y:?}"
-        );
-    }
+    // As on a GPU, threads would race for the place, which the sanitizer reports.
+    run(|encoder| {
+        ops().scatter(
+            encoder,
+            tensor(&x_buffer),
+            0,
+            tensor(&index_buffer),
+            tensor(&y_buffer),
+        )
+    });
+    let y = read::<i32>(&y_buffer);
+    assert!(
+        (10..=12).contains(&y[1]) && y[0] == 0 && y[2] == 2 && y[3] == 13,
+        "{y:?}"
+    );
 }
 
 /// Sums of integers that wrap, as far as `i64` has them.
