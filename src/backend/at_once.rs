@@ -7,7 +7,10 @@ use crate::metal::compute::ComputeEncoder;
 use crate::ops::{Binary, Comparison, Element, Matmul, Right, Tensor, Unary};
 
 impl MetalOps {
-    fn at_once(&self, encode: impl FnOnce(&mut ComputeEncoder<'_>) -> Result<()>) -> Result<()> {
+    pub(super) fn at_once(
+        &self,
+        encode: impl FnOnce(&mut ComputeEncoder<'_>) -> Result<()>,
+    ) -> Result<()> {
         self.backend().submit(encode)?.wait()
     }
 

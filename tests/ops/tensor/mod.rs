@@ -2,6 +2,7 @@
 
 mod arrange;
 mod attention;
+mod at_once;
 mod binary;
 mod convert;
 mod convolution;
