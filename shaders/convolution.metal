@@ -4,7 +4,6 @@
 // along what is summed over in steps of `tile_k`: all threads lay out the step's elements of x as rows of floats, zeros
 // where the window is outside of the image, and each then multiplies its own channels and positions.
 #include "products.h"
-#include "tensor.h"
 
 // Whether x is spread over y, which is what the gradient of a convolution does.
 constant bool is_transposed [[function_constant(1)]];
@@ -67,6 +66,14 @@ inline void lay_run(constant ConvolutionArguments &arguments, device const T *x,
         }
         return;
     }
+    if (stride == 1 && step == 1) {
+        VECTOR_LOOP
+        for (int i = 0; i < count; i++) {
+            const int at = first + i;
+            target[i] = at >= 0 && at < size ? Element<T>::get(x[at]) : 0.0f;
+        }
+        return;
+    }
     // Positions from `low` to `high` are inside. Transposed, rows of y run against the window, but with x.
     int low = first >= 0 ? 0 : min(count, stride == 1 ? -first : (-first + stride - 1) / stride);
     int high = count;
@@ -76,9 +83,11 @@ inline void lay_run(constant ConvolutionArguments &arguments, device const T *x,
         high = min(count, stride == 1 ? size - first : (size - 1 - first) / stride + 1);
     }
     low = min(low, high);
+    VECTOR_LOOP
     for (int i = 0; i < low; i++) {
         target[i] = 0.0f;
     }
+    VECTOR_LOOP
     for (int i = high; i < count; i++) {
         target[i] = 0.0f;
     }
@@ -87,14 +96,17 @@ inline void lay_run(constant ConvolutionArguments &arguments, device const T *x,
     x += ulong(first + low * stride) * (low < high ? step : 0);
     target += low;
     if (stride_of_x == 1) {
+        VECTOR_LOOP
         for (int i = 0; i < high - low; i++) {
             target[i] = Element<T>::get(x[i]);
         }
     } else if (stride_of_x == 2) {
+        VECTOR_LOOP
         for (int i = 0; i < high - low; i++) {
             target[i] = Element<T>::get(x[2 * i]);
         }
     } else {
+        VECTOR_LOOP
         for (int i = 0; i < high - low; i++) {
             target[i] = Element<T>::get(x[ulong(i) * stride_of_x]);
         }
@@ -116,6 +128,7 @@ inline void lay_row(constant ConvolutionArguments &arguments, device const T *x,
         if (is_inside && at < arguments.x_size[0]) {
             lay_run(arguments, x + ulong(at) * arguments.x_strides[2], column, kw, run, target + done);
         } else {
+            VECTOR_LOOP
             for (int i = 0; i < run; i++) {
                 target[done + i] = 0.0f;
             }
@@ -229,10 +242,12 @@ kernel void convolution(constant ConvolutionArguments &arguments [[buffer(0)]],
                                y_column * arguments.y_strides[3];
             thread const float *found = sums + c * thread_positions + done;
             if (arguments.y_strides[3] == 1) {
+                VECTOR_LOOP
                 for (uint i = 0; i < run; i++) {
                     target[i] = Element<T>::put(has_bias ? found[i] + added : found[i]);
                 }
             } else {
+                VECTOR_LOOP
                 for (uint i = 0; i < run; i++) {
                     target[i * arguments.y_strides[3]] = Element<T>::put(has_bias ? found[i] + added : found[i]);
                 }

@@ -1,6 +1,6 @@
 // y = (x - mean) / sqrt(variance + epsilon) * weight + bias for the rows of a tensor: layer norm (Ba et al. 2016,
-// arXiv:1607.06450), group norm (Wu and He 2018, arXiv:1803.08494), batch norm (Ioffe and Szegedy 2015, arXiv:1502.03167),
-// and RMS norm (Zhang and Sennrich 2019, arXiv:1910.07467), which takes 0 for the mean. y may be x.
+// arXiv:1607.06450), group norm (Wu and He 2018, arXiv:1803.08494), batch norm (Ioffe and Szegedy 2015,
+// arXiv:1502.03167), and RMS norm (Zhang and Sennrich 2019, arXiv:1910.07467), which takes 0 for the mean. y may be x.
 #include "moments.h"
 
 // In the order of `Form` in src/ops/tensor/normalized.rs, with bits for what else there is.
@@ -50,7 +50,8 @@ struct Operands {
 
 template <typename T>
 inline float scale_at(device const uchar *scales, ulong place) {
-    return has_float_scales ? ((device const float *)scales)[place] : Element<T>::get(((device const T *)scales)[place]);
+    return has_float_scales ? ((device const float *)scales)[place]
+                            : Element<T>::get(((device const T *)scales)[place]);
 }
 
 // What an element is computed with.
@@ -154,6 +155,7 @@ inline void write_run(constant NormArguments &arguments, thread const Writer<T> 
     if (is_alone && along != Other) {
         i = write_blocks<BLOCK, along>(arguments, writer, run, i, size);
         if (BLOCK > short_block) {
+            i = write_blocks<64, along>(arguments, writer, run, i, size);
             i = write_blocks<short_block, along>(arguments, writer, run, i, size);
         }
     }

@@ -51,19 +51,21 @@ inline float taken(float value, float x) {
     return pooling == Max ? (x > value || isnan(x) ? x : value) : value + x;
 }
 
+// Counted with signs, so that places follow one another for certain.
 template <typename T>
-inline void take_run(thread float *values, device const T *x, ulong step, uint count) {
+inline void take_run(thread float *values, device const T *x, ulong step, int count) {
     if (step == 1) {
-        for (uint i = 0; i < count; i++) {
+        for (int i = 0; i < count; i++) {
             values[i] = taken(values[i], Element<T>::get(x[i]));
         }
     } else if (step == 2) {
-        for (uint i = 0; i < count; i++) {
+        VECTOR_LOOP
+        for (int i = 0; i < count; i++) {
             values[i] = taken(values[i], Element<T>::get(x[2 * i]));
         }
     } else {
-        for (uint i = 0; i < count; i++) {
-            values[i] = taken(values[i], Element<T>::get(x[i * step]));
+        for (int i = 0; i < count; i++) {
+            values[i] = taken(values[i], Element<T>::get(x[ulong(i) * step]));
         }
     }
 }
@@ -95,7 +97,8 @@ kernel void pool(constant PoolingArguments &arguments [[buffer(0)]],
         if (takes_channels) {
             const Range columns = range_of(arguments, 1, part.column);
             for (int j = 0; j < columns.count; j++) {
-                take_run(values, row + ulong(columns.first + j * columns.step) * column_step, part.x_step, part.count);
+                device const T *from = row + ulong(columns.first + j * columns.step) * column_step;
+                take_run(values, from, part.x_step, int(part.count));
             }
         } else if (is_adaptive) {
             for (uint at = 0; at < part.count; at++) {
@@ -114,7 +117,7 @@ kernel void pool(constant PoolingArguments &arguments [[buffer(0)]],
                 const int high = first >= size ? 0 : min(int(part.count), (size - 1 - first) / stride + 1);
                 if (low < high) {
                     device const T *from = row + ulong(first + low * stride) * column_step;
-                    take_run(values + low, from, ulong(stride) * column_step, uint(high - low));
+                    take_run(values + low, from, ulong(stride) * column_step, high - low);
                 }
             }
         }

@@ -1,7 +1,6 @@
 // y = softmax(scale * q . k^T + mask) . v for each head, over the keys that a row sees: attention of tensors of any
 // strides, with the online softmax of attention.h, in which infinities are kept here.
 #include "products.h"
-#include "tensor.h"
 
 constant uint operation [[function_constant(1)]];
 // In the order of src/ops/tensor/attention.rs.
@@ -203,6 +202,7 @@ kernel void attention_rows(constant AttentionArguments &arguments [[buffer(0)]],
             queries[row * depth + e] =
                 is_inside ? Element<T>::get(q[row * arguments.q_strides[2] + e * arguments.q_strides[3]]) : 0.0f;
         }
+        VECTOR_LOOP
         for (uint e = 0; e < width; e++) {
             sums[row * width + e] = 0.0f;
         }
@@ -265,6 +265,7 @@ kernel void attention_rows(constant AttentionArguments &arguments [[buffer(0)]],
             }
             progress[row] = {largest, sum};
             if (factor != 1.0f) {
+                VECTOR_LOOP
                 for (uint e = 0; e < width; e++) {
                     sums[row * width + e] *= factor;
                 }
@@ -276,14 +277,17 @@ kernel void attention_rows(constant AttentionArguments &arguments [[buffer(0)]],
             const uint inside = key < count ? arguments.value_size : 0;
             thread float *row_of_panel = panel + key * width;
             if (arguments.v_strides[3] == 1) {
+                VECTOR_LOOP
                 for (uint e = 0; e < inside; e++) {
                     row_of_panel[e] = Element<T>::get(value[e]);
                 }
             } else {
+                VECTOR_LOOP
                 for (uint e = 0; e < inside; e++) {
                     row_of_panel[e] = Element<T>::get(value[e * arguments.v_strides[3]]);
                 }
             }
+            VECTOR_LOOP
             for (uint e = inside; e < width; e++) {
                 row_of_panel[e] = 0.0f;
             }

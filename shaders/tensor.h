@@ -134,6 +134,9 @@ inline ulong walk_blocks(constant Walk &walk, Places row, ulong i, ulong end, th
 #endif
 constant constexpr uint short_block = 8;
 
+// A loop of any length as vectors, the last of which may be masked: without single steps at its end.
+#define VECTOR_LOOP _Pragma("clang loop vectorize_width(16) interleave_count(1) vectorize_predicate(enable)")
+
 // The part of a thread: x counts along the innermost dimension, y through the others. `work.value(places)` computes an
 // element, `work.store(place, value)` stores it.
 template <typename Work> inline void walk_elements(constant Walk &walk, uint2 position, thread const Work &work) {

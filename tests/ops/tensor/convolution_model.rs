@@ -1,0 +1,203 @@
+//! A convolution in float64, and the comparison of a kernel's with it.
+
+use metal_bridge::ops::{Convolution, DataType, Ops, Tensor, View};
+use rand::Rng;
+use rand::rngs::SmallRng;
+
+use super::layouts::places;
+use super::values::{Sample, half_unit, least, read, room};
+use crate::support::{EPSILON, buffer, run};
+
+/// A convolution of images with its sizes.
+#[derive(Debug, Clone, Copy)]
+pub struct Case {
+    pub is_transposed: bool,
+    pub has_bias: bool,
+    /// Images, channels, rows, columns.
+    pub x: [usize; 4],
+    pub channels: usize,
+    pub window: [usize; 2],
+    pub options: Convolution<2>,
+    /// What y has beyond its least size.
+    pub added: [usize; 2],
+}
+
+impl Case {
+    pub fn y(&self) -> [usize; 4] {
+        let Convolution {
+            stride,
+            padding,
+            dilation,
+            ..
+        } = self.options;
+        let size = [0, 1].map(|axis| {
+            let reach = dilation[axis] * (self.window[axis] - 1) + 1;
+            let (size, padding) = (self.x[2 + axis], padding[axis][0] + padding[axis][1]);
+            match self.is_transposed {
+                true => {
+                    (stride[axis] * (size - 1) + reach + self.added[axis]).saturating_sub(padding)
+                }
+                false => (size + padding)
+                    .checked_sub(reach)
+                    .map_or(0, |room| room / stride[axis] + 1),
+            }
+        });
+        [self.x[0], self.channels, size[0], size[1]]
+    }
+
+    pub fn weight(&self) -> [usize; 4] {
+        let groups = self.options.groups;
+        let [first, second] = match self.is_transposed {
+            true => [self.x[1], self.channels / groups],
+            false => [self.channels, self.x[1] / groups],
+        };
+        [first, second, self.window[0], self.window[1]]
+    }
+
+    /// Each result with the sum of the sizes of its terms, and their number.
+    fn exact(&self, x: &[f64], weight: &[f64], bias: &[f64]) -> Vec<(f64, f64, f64)> {
+        let ([n, c, h, w], [_, o, rows, columns]) = (self.x, self.y());
+        let Convolution {
+            stride,
+            padding,
+            dilation,
+            groups,
+        } = self.options;
+        let mut sums = vec![(0.0, 0.0, 0.0); n * o * rows * columns];
+        for (i, sum) in sums.iter_mut().enumerate() {
+            let bias = if self.has_bias {
+                bias[i / (rows * columns) % o]
+            } else {
+                0.0
+            };
+            *sum = (bias, bias.abs(), 1.0);
+        }
+        // The places that a side with strides, `q`, and the window's element `k` bring together.
+        let other = |axis: usize, q: usize, k: usize, size: usize| {
+            let place = q * stride[axis] + k * dilation[axis];
+            place
+                .checked_sub(padding[axis][0])
+                .filter(|place| *place < size)
+        };
+        let (size, strided) = match self.is_transposed {
+            true => ([rows, columns], [h, w]),
+            false => ([h, w], [rows, columns]),
+        };
+        let (c_group, o_group) = (c / groups, o / groups);
+        for image in 0..n {
+            for (to, from) in (0..o).flat_map(|to| (0..c_group).map(move |from| (to, from))) {
+                let channel = to / o_group * c_group + from;
+                let row = match self.is_transposed {
+                    true => channel * o_group + to % o_group,
+                    false => to * c_group + from,
+                };
+                for q in 0..strided[0] * strided[1] {
+                    for k in 0..self.window[0] * self.window[1] {
+                        let (q0, q1) = (q / strided[1], q % strided[1]);
+                        let (k0, k1) = (k / self.window[1], k % self.window[1]);
+                        let (Some(p0), Some(p1)) =
+                            (other(0, q0, k0, size[0]), other(1, q1, k1, size[1]))
+                        else {
+                            continue;
+                        };
+                        let ((x0, x1), (y0, y1)) = match self.is_transposed {
+                            true => ((q0, q1), (p0, p1)),
+                            false => ((p0, p1), (q0, q1)),
+                        };
+                        let term = x[((image * c + channel) * h + x0) * w + x1]
+                            * weight[row * self.window[0] * self.window[1] + k];
+                        let sum = &mut sums[((image * o + to) * rows + y0) * columns + y1];
+                        *sum = (sum.0 + term, sum.1 + term.abs(), sum.2 + 1.0);
+                    }
+                }
+            }
+        }
+        sums
+    }
+
+    /// Runs it on tensors with these strides, and compares.
+    pub fn check<T: Sample>(&self, ops: &Ops, rng: &mut SmallRng, strides: [[usize; 4]; 3]) {
+        let shapes = [self.x, self.weight(), self.y()];
+        let [x_places, weight_places, y_places] =
+            [0, 1, 2].map(|i| places(&shapes[i], &strides[i]));
+        let offset = rng.random_range(0..3);
+        let mut numbers = |count: usize| -> Vec<T> {
+            (0..count)
+                .map(|_| T::nearest(rng.random_range(-1.0..1.0)))
+                .collect()
+        };
+        let size = |places: &[usize]| places.iter().max().map_or(0, |most| most + 1);
+        let x = numbers(offset + size(&x_places));
+        let (weight, bias) = (numbers(size(&weight_places)), numbers(self.channels));
+        let (x_buffer, weights, biases) = (buffer(&x), buffer(&weight), buffer(&bias));
+        let y_buffer = room::<T>(size(&y_places) + 1);
+        let of =
+            |view, i: usize| Tensor::strided(view, T::DATA_TYPE, &shapes[i], &strides[i]).unwrap();
+        let x_tensor = of(View::new(&x_buffer, offset * size_of::<T>()), 0);
+        let (weight_tensor, y_tensor) = (of((&weights).into(), 1), of((&y_buffer).into(), 2));
+        let bias_tensor = Tensor::of::<T>(&biases, &[self.channels]).unwrap();
+        let bias_tensor = self.has_bias.then_some(bias_tensor);
+        let options = &self.options;
+        run(|encoder| match self.is_transposed {
+            true => ops.transposed_convolution(
+                encoder,
+                x_tensor,
+                weight_tensor,
+                bias_tensor,
+                options,
+                y_tensor,
+            ),
+            false => ops.convolution(
+                encoder,
+                x_tensor,
+                weight_tensor,
+                bias_tensor,
+                options,
+                y_tensor,
+            ),
+        });
+        let y = read::<T>(&y_buffer);
+        let at = |values: &[T], offset: usize, places: &[usize]| -> Vec<f64> {
+            places
+                .iter()
+                .map(|place| values[offset + place].exact())
+                .collect()
+        };
+        let (x, weight, bias) = (
+            at(&x, offset, &x_places),
+            at(&weight, 0, &weight_places),
+            bias.iter().map(|bias| bias.exact()).collect::<Vec<_>>(),
+        );
+        for (i, (exact, terms, count)) in self.exact(&x, &weight, &bias).into_iter().enumerate() {
+            let lost = 1.01 * count * EPSILON * terms + EPSILON * exact.abs();
+            let rounding = match T::DATA_TYPE {
+                DataType::F32 => 0.0,
+                half => (exact.abs() + lost) * half_unit(half) + least(half),
+            };
+            let (found, off) = (
+                y[y_places[i]].exact(),
+                (y[y_places[i]].exact() - exact).abs(),
+            );
+            assert!(
+                off <= lost + rounding,
+                "{self:?} {}: element {i} is {found}, not {exact}: off by {off:e}",
+                T::DATA_TYPE.name()
+            );
+        }
+        let untouched = T::default_room();
+        let mut is_result = vec![false; y.len()];
+        y_places.iter().for_each(|place| is_result[*place] = true);
+        assert!((0..y.len()).all(|place| is_result[place] || y[place] == untouched));
+    }
+}
+
+/// What [`room`] is full of.
+trait Room: Sample {
+    fn default_room() -> Self;
+}
+
+impl<T: Sample> Room for T {
+    fn default_room() -> T {
+        bytemuck::pod_read_unaligned(&[0xA5; 8][..size_of::<T>()])
+    }
+}
