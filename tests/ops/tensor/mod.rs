@@ -1,17 +1,14 @@
 //! Operations on tensors of every type, in every layout, against float64 or exact integers.
 
 mod arrange;
-mod attention;
 mod at_once;
-mod binary;
-mod convert;
-mod convolution;
-mod index;
+mod attention;
 mod attention_model;
 mod binary;
 mod convert;
 mod convolution;
 mod convolution_model;
+mod index;
 mod layouts;
 mod mask;
 mod matmul;
