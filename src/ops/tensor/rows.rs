@@ -123,13 +123,12 @@ pub(super) fn walks<const N: usize>(axes: &[usize], layouts: &[Layout; N]) -> (W
     axes.sort_by_key(|axis| Reverse(x.strides()[*axis].wrapping_sub(1)));
     // Runs of a few elements are not worth their beginnings, though the elements of long ones lie further apart.
     let size = |axis: &usize| x.shape()[*axis];
-    if let (Some(last), Some(longest)) =
-        (axes.last().copied(), axes.iter().copied().max_by_key(size))
-        && size(&last) < 8
-        && size(&longest) >= 4 * size(&last)
-    {
-        axes.retain(|axis| *axis != longest);
-        axes.push(longest);
+    let ends = (axes.last().copied(), axes.iter().copied().max_by_key(size));
+    if let (Some(last), Some(longest)) = ends {
+        if size(&last) < 8 && size(&longest) >= 4 * size(&last) {
+            axes.retain(|axis| *axis != longest);
+            axes.push(longest);
+        }
     }
     let kept: Vec<usize> = (0..x.rank()).filter(|axis| !axes.contains(axis)).collect();
     let along = |axes: &[usize]| Walk::new(&layouts.each_ref().map(|layout| layout.along(axes)));
