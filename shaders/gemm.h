@@ -55,8 +55,6 @@ struct Arguments {
     uint y_type;
     uint activation;
     uint unused;
-
-    bool has(uint flag) const constant { return (flags & flag) != 0; }
 };
 
 // There is C, a bias, a scale of A, a scale of B; each group along k has scales of its own; neighbours along k lie side
@@ -71,6 +69,8 @@ enum Flags : uint {
     RowsOfB = 64,
     ColumnsOfB = 128
 };
+
+inline bool has(constant Arguments &arguments, uint flag) { return (arguments.flags & flag) != 0; }
 
 // What is added up over the steps: floats; integers, or the bits of floats if each group has scales.
 template <typename T> struct Total {
@@ -218,23 +218,23 @@ template <typename C>
 inline void finish(constant Arguments &arguments, Outputs outputs, uint row, uint column, uint count,
                    thread const C *totals) {
     float values[finished_columns];
-    const bool in_groups = arguments.has(InGroups);
-    const bool scales_a = !in_groups && arguments.has(HasScaleA);
+    const bool in_groups = has(arguments, InGroups);
+    const bool scales_a = !in_groups && has(arguments, HasScaleA);
     const float factor = arguments.alpha * (scales_a ? outputs.scale_a[row * arguments.scale_a.row] : 1.0f);
     for (uint j = 0; j < count; j++) {
         values[j] = number(in_groups, totals[j]) * factor;
     }
-    if (!in_groups && arguments.has(HasScaleB)) {
+    if (!in_groups && has(arguments, HasScaleB)) {
         for (uint j = 0; j < count; j++) {
             values[j] *= outputs.scale_b[(column + j) * arguments.scale_b.row];
         }
     }
     const uint type = arguments.y_type;
-    if (arguments.has(HasC)) {
+    if (has(arguments, HasC)) {
         const ulong place = c_place(arguments, outputs, row, column);
         add(type, outputs.c, place, arguments.c.column, arguments.beta, values, count);
     }
-    if (arguments.has(HasBias)) {
+    if (has(arguments, HasBias)) {
         const ulong place = row * arguments.bias.row + column * arguments.bias.column;
         add(type, outputs.bias, place, arguments.bias.column, 1.0f, values, count);
     }
@@ -256,9 +256,9 @@ inline void finish_integers(constant Arguments &arguments, Outputs outputs, uint
     device int *y = (device int *)outputs.y + y_place(arguments, outputs, row, column);
     for (uint j = 0; j < count; j++) {
         uint value = uint(totals[j]);
-        value += arguments.has(HasC) ? uint(c[j * arguments.c.column]) : 0;
+        value += has(arguments, HasC) ? uint(c[j * arguments.c.column]) : 0;
         const ulong place = row * arguments.bias.row + (column + j) * arguments.bias.column;
-        value += arguments.has(HasBias) ? uint(bias[place]) : 0;
+        value += has(arguments, HasBias) ? uint(bias[place]) : 0;
         y[j * arguments.y.column] = int(value);
     }
 }

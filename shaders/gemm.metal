@@ -42,7 +42,7 @@ inline void meet() {
 template <typename T>
 inline void pack_left(constant Arguments &arguments, device const T *a, uint row, uint k, uint count, uint2 member,
                       PACKED float *left) {
-    if (arguments.has(RowsOfA)) {
+    if (has(arguments, RowsOfA)) {
         for (uint i = member.y; i < block_rows; i += threads) {
             device const T *from = a + ulong(min(row + i, arguments.m - 1)) * arguments.a.row + k;
             for (uint at = member.x; at < count; at += threads) {
@@ -64,7 +64,7 @@ inline void pack_left(constant Arguments &arguments, device const T *a, uint row
 template <typename T>
 inline void pack_right(constant Arguments &arguments, device const T *b, uint column, uint used, uint k, uint count,
                        uint2 member, PACKED float *right) {
-    if (!arguments.has(RowsOfB)) {
+    if (!has(arguments, RowsOfB)) {
         for (uint j = member.y * together; j < used * panel_columns; j += threads * together) {
             device const T *from[together];
             for (uint t = 0; t < together; t++) {
@@ -163,7 +163,7 @@ kernel void gemm(constant Arguments &arguments [[buffer(0)]],
     for (uint i = 0; i < used_blocks * panels * thread_rows * thread_columns; i++) {
         totals[i] = 0;
     }
-    const bool in_groups = arguments.has(InGroups);
+    const bool in_groups = has(arguments, InGroups);
     uint count = 0;
     for (uint k = 0; k < arguments.k; k += count) {
         count = min(k_step, arguments.k - k);
@@ -178,17 +178,15 @@ kernel void gemm(constant Arguments &arguments [[buffer(0)]],
             meet();
             float scales_of_rows[thread_rows];
             if (in_groups) {
-                const bool is_given = arguments.has(HasScaleA);
-                scales_of<thread_rows>(is_given, outputs.scale_a, arguments.scale_a, row + own_row, arguments.m, group_of_k,
-                                       scales_of_rows);
+                scales_of<thread_rows>(has(arguments, HasScaleA), outputs.scale_a, arguments.scale_a, row + own_row,
+                                       arguments.m, group_of_k, scales_of_rows);
             }
             for (uint panel = 0; panel < used_panels; panel++) {
                 const uint column = column0 + panel * panel_columns + own_column;
                 float scales_of_columns[thread_columns];
                 if (in_groups) {
-                    const bool is_given = arguments.has(HasScaleB);
-                    scales_of<thread_columns>(is_given, outputs.scale_b, arguments.scale_b, column, arguments.n, group_of_k,
-                                              scales_of_columns);
+                    scales_of<thread_columns>(has(arguments, HasScaleB), outputs.scale_b, arguments.scale_b, column,
+                                              arguments.n, group_of_k, scales_of_columns);
                 }
                 multiply(left + own_row * left_stride, right + panel * k_step * panel_columns + own_column, count,
                          in_groups, scales_of_rows, scales_of_columns,

@@ -127,7 +127,7 @@ inline void multiply_alone(constant Arguments &arguments, device const T *a, Par
     float x[rows * k_step];
     for (uint i = 0; i < rows; i++) {
         device const T *from = a + min(i, arguments.m - 1) * arguments.a.row + k * arguments.a.column;
-        if (arguments.has(RowsOfA)) {
+        if (has(arguments, RowsOfA)) {
             for (uint at = 0; at < count; at++) {
                 x[i * k_step + at] = load(from[at]);
             }
@@ -138,11 +138,11 @@ inline void multiply_alone(constant Arguments &arguments, device const T *a, Par
         }
     }
     uint j = 0;
-    if (arguments.has(ColumnsOfB)) {
+    if (has(arguments, ColumnsOfB)) {
         for (; j + rows <= used; j += rows) {
             multiply_columns(x, b.at(j), count, found + j);
         }
-    } else if (arguments.has(RowsOfB)) {
+    } else if (has(arguments, RowsOfB)) {
         for (; j + panel <= used; j += panel) {
             multiply_rows(x, b.at(j), count, found + j);
         }
@@ -183,7 +183,7 @@ kernel void gemv(constant Arguments &arguments [[buffer(0)]],
                  uint3 group [[threadgroup_position_in_grid]],
                  uint index [[thread_index_in_threadgroup]]) {
     typedef typename Total<T>::type C;
-    const uint threads = !in_turn && arguments.has(ColumnsOfB) ? 32 : 1;
+    const uint threads = !in_turn && has(arguments, ColumnsOfB) ? 32 : 1;
     const uint column0 = in_turn ? group.x * columns : group.x * (256 / threads) + index / threads;
     if (column0 >= arguments.n) {
         return;
@@ -191,7 +191,7 @@ kernel void gemv(constant Arguments &arguments [[buffer(0)]],
     const uint used = min(columns, arguments.n - column0);
     const Outputs outputs = {y, c, bias, (device const float *)scale_a, (device const float *)scale_b,
                              places_of(arguments.batches, group.z)};
-    const bool in_groups = arguments.has(InGroups);
+    const bool in_groups = has(arguments, InGroups);
     float found[rows * columns];
     C totals[rows * columns];
     for (uint i = 0; i < rows * columns; i++) {
@@ -206,9 +206,9 @@ kernel void gemv(constant Arguments &arguments [[buffer(0)]],
         float scales_of_columns[columns];
         if (in_groups) {
             count = min(count, arguments.group - k % arguments.group);
-            scales_of<rows>(arguments.has(HasScaleA), outputs.scale_a, arguments.scale_a, 0, arguments.m, group_of_k,
+            scales_of<rows>(has(arguments, HasScaleA), outputs.scale_a, arguments.scale_a, 0, arguments.m, group_of_k,
                             scales_of_rows);
-            scales_of<columns>(arguments.has(HasScaleB), outputs.scale_b, arguments.scale_b, column0, arguments.n,
+            scales_of<columns>(has(arguments, HasScaleB), outputs.scale_b, arguments.scale_b, column0, arguments.n,
                                group_of_k, scales_of_columns);
         }
         device const T *left = a + outputs.places.at[1];

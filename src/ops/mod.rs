@@ -2,7 +2,7 @@
 //!
 //! | operation | call | kernel |
 //! |---|---|---|
-//! | matrix product with f32, f16, Q8_0 or Q4_0 weights | [`Ops::linear`], [`Ops::linear_add`] | `matvec.metal`, `matvec_blocks.metal`, `matmul.metal` |
+//! | product with f32, f16, Q8_0 or Q4_0 weights | [`Ops::linear`], [`Ops::linear_add`] | `matvec.metal`, `matvec_blocks.metal`, `matmul.metal` |
 //! | embedding rows | [`Ops::embed`] | `embed.metal` |
 //! | RMS norm, also with a residual added first | [`Ops::rms_norm`], [`Ops::add_rms_norm`] | `norm.metal` |
 //! | rotary embedding | [`Ops::rope`], [`rope_frequencies`] | `rope.metal` |
@@ -23,6 +23,7 @@
 //! | convolutions, also transposed, of sequences and images | [`Ops::convolution`], [`Ops::transposed_convolution`] | `convolution.metal` |
 //! | poolings, images in other sizes | [`Ops::pool`], [`Ops::adaptive_pool`], [`Ops::resample`] | `pooling.metal`, `resampling.metal` |
 //! | attention of tensors | [`Ops::scaled_dot_product_attention`] | `scaled_dot_product.metal` |
+//! | product of matrices, in batches, with a sum, scales and an activation | [`Ops::matmul`], [`Matmul`] | `gemm.metal`, `gemv.metal` |
 //! | largest element | [`Ops::argmax`] | `argmax.metal` |
 //!
 //! Operations on a [`Tensor`] take every type, shape and stride that it may have. The engine's own operations take plain views:

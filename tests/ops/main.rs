@@ -9,6 +9,7 @@ mod backend;
 mod embed;
 mod gate;
 mod linear;
+mod matmul_at_once;
 mod norm;
 mod rope;
 mod support;

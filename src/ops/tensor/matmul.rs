@@ -78,9 +78,9 @@ impl Ops {
     /// | `i8`, `u8` | `i8` | `i32` | exact, modulo 2^32 |
     /// | `i8`, `u8` | `i8` | `f32`, `f16`, `bf16` | exact if they fit into `i32`, times the scales; `f32` between groups |
     ///
-    /// With `u = 2^-24`, sums of floats are wrong by at most `(k + 2) u / (1 - (k + 2) u) |A| |B|`, element by element, and
-    /// scaled sums of integers by as much with the number of groups plus 3 in place of k. Each of alpha, beta C, the bias and the
-    /// activation adds a rounding of `f32`, the type of `y` one more.
+    /// With `u = 2^-24` and `g(t) = t u / (1 - t u)`, sums of floats are wrong by at most `g(k + 2) |A| |B|`, element by element;
+    /// scaled sums of integers by `g(k / 16 + groups + 3) |A| |B|`, where A and B are scaled. Each of alpha, beta C, the bias and the
+    /// activation adds roundings of `f32`, and the type of `y` one more.
     /// If `k` is 0 the product is 0. Results of `i32` take `alpha` 1, `beta` 0 or 1, and neither scales nor an activation.
     ///
     /// # Errors
@@ -289,9 +289,9 @@ impl<'a> Product<'a> {
             threadgroup_memory: 0,
             grid: self.grid(ops.lanes, has_few_rows, count),
         };
-        // SAFETY: the kernel reads A, B and C and writes y at rows below m, columns below n and elements below k of the
+        // SAFETY: both kernels read A, B and C and write y at rows below m, columns below n and elements below k of the
         // matrices of the walk: the positions of the tensors, which are inside the extents of the operands. Of the bias and the
-        // scales it reads what the shapes have that were checked.
+        // scales they read what the shapes have that were checked.
         unsafe { launch.encode(encoder) }
     }
 

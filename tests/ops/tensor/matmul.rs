@@ -170,64 +170,60 @@ fn results_may_be_added_in_place() {
 }
 
 #[test]
-fn factors_of_zero_read_nothing_and_what_is_not_finite_stays_in_its_row() {
-    let mut x = vec![1.0f32; 12];
-    x[4] = f32::NAN;
-    let (x_buffer, nan_buffer, y_buffer) = (buffer(&x), buffer(&[f32::NAN; 12]), room::<f32>(9));
-    let x = Tensor::of::<f32>(&x_buffer, &[3, 4]).unwrap();
-    let ones = Tensor::of::<f32>(&x_buffer, &[1, 1])
-        .unwrap()
-        .broadcast_to(&[4, 3])
-        .unwrap();
-    let y = Tensor::of::<f32>(&y_buffer, &[3, 3]).unwrap();
+fn factors_of_zero_read_nothing() {
+    let (x_buffer, nan_buffer) = (buffer(&[1.0f32; 12]), buffer(&[f32::NAN; 12]));
+    let y_buffer = room::<f32>(9);
+    let ones = |shape: &[usize]| Tensor::of::<f32>(&x_buffer, shape).unwrap();
     let nan = |shape: &[usize]| Tensor::of::<f32>(&nan_buffer, shape).unwrap();
+    let y = Tensor::of::<f32>(&y_buffer, &[3, 3]).unwrap();
+    let none = Matmul::default();
     for ops in both() {
-        let options = Matmul {
+        let product = |options, a: Tensor<'_>, b: Tensor<'_>, y: Tensor<'_>| {
+            run(|encoder| ops.matmul(encoder, options, a, b, y));
+            read::<f32>(&y_buffer)
+        };
+        let c = Matmul {
             beta: 0.0,
             c: Some(nan(&[3, 3])),
-            ..Matmul::default()
+            ..none
         };
-        run(|encoder| ops.matmul(encoder, options, x, ones, y));
-        let found = read::<f32>(&y_buffer);
-        assert!(found[3..6].iter().all(|y| y.is_nan()), "{found:?}");
-        assert!(
-            found[..3].iter().chain(&found[6..]).all(|y| *y == 4.0),
-            "{found:?}"
-        );
-        // Without elements of k, or with alpha 0, what is left is the rest.
-        let bias = Tensor::of::<f32>(&x_buffer, &[3]).unwrap();
-        let options = Matmul {
-            bias: Some(bias),
-            ..Matmul::default()
+        assert_eq!(product(c, ones(&[3, 4]), ones(&[4, 3]), y), [4.0; 9]);
+        // Without elements of k, or with alpha 0, the rest is left.
+        let bias = Matmul {
+            bias: Some(ones(&[3])),
+            ..none
         };
-        run(|encoder| ops.matmul(encoder, options, nan(&[3, 0]), nan(&[0, 3]), y));
-        assert_eq!(read::<f32>(&y_buffer), [1.0; 9]);
-        let options = Matmul {
+        assert_eq!(product(bias, nan(&[3, 0]), nan(&[0, 3]), y), [1.0; 9]);
+        let both = Matmul {
             alpha: 0.0,
             c: Some(y),
             beta: 2.0,
-            ..options
+            ..bias
         };
-        run(|encoder| ops.matmul(encoder, options, nan(&[3, 4]), nan(&[4, 3]), y));
-        assert_eq!(read::<f32>(&y_buffer), [3.0; 9]);
-        run(|encoder| {
-            ops.matmul(
-                encoder,
-                Matmul::default(),
-                nan(&[0, 4]),
-                nan(&[4, 3]),
-                nan(&[0, 3]),
-            )
-        });
-        run(|encoder| {
-            ops.matmul(
-                encoder,
-                Matmul::default(),
-                nan(&[3, 4]),
-                nan(&[4, 0]),
-                nan(&[3, 0]),
-            )
-        });
+        assert_eq!(product(both, nan(&[3, 4]), nan(&[4, 3]), y), [3.0; 9]);
+        product(none, nan(&[0, 4]), nan(&[4, 3]), nan(&[0, 3]));
+        product(none, nan(&[3, 4]), nan(&[4, 0]), nan(&[3, 0]));
+    }
+}
+
+#[test]
+fn what_is_not_finite_stays_in_its_row() {
+    for m in [3, 9] {
+        let mut x = vec![1.0f32; m * 4];
+        (x[4], x[8]) = (f32::NAN, f32::INFINITY);
+        let (x_buffer, y_buffer) = (buffer(&x), room::<f32>(m * 5));
+        let x = Tensor::of::<f32>(&x_buffer, &[m, 4]).unwrap();
+        let ones = x.narrow(0, 0, 1).unwrap().narrow(1, 0, 1).unwrap();
+        let ones = ones.broadcast_to(&[4, 5]).unwrap();
+        let y = Tensor::of::<f32>(&y_buffer, &[m, 5]).unwrap();
+        for ops in both() {
+            run(|encoder| ops.matmul(encoder, Matmul::default(), x, ones, y));
+            let found = read::<f32>(&y_buffer);
+            assert!(found[5..10].iter().all(|y| y.is_nan()), "{found:?}");
+            assert_eq!(found[10..15], [f32::INFINITY; 5]);
+            let others = found[..5].iter().chain(&found[15..]);
+            assert!(others.into_iter().all(|y| *y == 4.0), "{found:?}");
+        }
     }
 }
 

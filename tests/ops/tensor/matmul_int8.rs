@@ -119,23 +119,16 @@ fn scaled<Y: Sample>(ops: &Ops, seed: u64) {
                 _ => f64::from(scale.at(&[row, at / group])),
             };
             let (mut sum, mut size) = (0.0, 0.0);
-            for g in 0..groups {
-                let products = (g * group..(g + 1) * group)
-                    .map(|at| a.at(&[i, at]).exact() * b.at(&[at, j]).exact());
-                let term = products.sum::<f64>()
-                    * of(has_a, &scale_a, i, g * group)
-                    * of(has_b, &scale_b, j, g * group);
-                (sum, size) = (sum + 0.5 * term, size + 0.5 * term.abs());
+            for at in 0..k {
+                let term = a.at(&[i, at]).exact() * b.at(&[at, j]).exact();
+                let term = 0.5 * term * of(has_a, &scale_a, i, at) * of(has_b, &scale_b, j, at);
+                (sum, size) = (sum + term, size + term.abs());
             }
-            // A group is several steps at most, and these may cancel.
-            let steps = groups as f64 + k as f64 / 16.0 + 8.0;
-            let largest = if groups == 1 {
-                size
-            } else {
-                size + steps * 255.0 * 128.0 * 200.0 * 1e-4
-            };
+            let terms = k as f64 / 16.0 + groups as f64 + 3.0;
+            let gamma = terms * EPSILON / (1.0 - terms * EPSILON);
             let exact = (sum + bias.at(&[j]).exact()).max(0.0);
-            let lost = EPSILON * (4.0 * largest + steps * size + 4.0 * bias.at(&[j]).exact().abs());
+            let rest = bias.at(&[j]).exact().abs();
+            let lost = gamma * size + 3.0 * EPSILON * (size + rest);
             let rounding = match Y::DATA_TYPE {
                 DataType::F32 => 0.0,
                 half => (exact + lost) * half_unit(half),
