@@ -60,7 +60,7 @@ inline void pack_left(constant Arguments &arguments, device const T *a, uint row
 }
 
 // A step of B, from `column` on: in a panel the columns of an element of k lie side by side. Past the last column
-// there is anything, and its results are dropped.
+// there may be anything, since its results are dropped.
 template <typename T>
 inline void pack_right(constant Arguments &arguments, device const T *b, uint column, uint used, uint k, uint count,
                        uint2 member, PACKED float *right) {

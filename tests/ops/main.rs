@@ -10,6 +10,7 @@ mod embed;
 mod gate;
 mod linear;
 mod matmul_at_once;
+mod metal_demo;
 mod norm;
 mod rope;
 mod support;
