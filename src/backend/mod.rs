@@ -4,6 +4,7 @@
 
 mod allocations;
 mod at_once;
+mod at_once_layers;
 mod at_once_tensors;
 mod kernels;
 mod metal_backend;

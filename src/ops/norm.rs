@@ -7,7 +7,7 @@ use crate::metal::compute::ComputeEncoder;
 use crate::ops::launch::{Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
-use crate::ops::{Ops, View};
+use crate::ops::{LaneExecution, Ops, View};
 
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -130,7 +130,13 @@ impl Ops {
         let pipeline = self
             .pipelines
             .pipeline(KernelName::new(Shader::Norm, "rms_norm").with(add_residual))?;
-        let most = pipeline.max_total_threads_per_threadgroup() / SIMD_WIDTH * SIMD_WIDTH;
+        let most = match self.lanes {
+            // Where lanes run in turn, each barrier costs a thread as much as some elements.
+            LaneExecution::InTurn => SIMD_WIDTH,
+            LaneExecution::Lockstep => {
+                pipeline.max_total_threads_per_threadgroup() / SIMD_WIDTH * SIMD_WIDTH
+            }
+        };
         let launch = Launch {
             function,
             pipeline: &pipeline,

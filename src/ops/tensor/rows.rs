@@ -123,8 +123,8 @@ pub(super) fn walks<const N: usize>(axes: &[usize], layouts: &[Layout; N]) -> (W
     axes.sort_by_key(|axis| Reverse(x.strides()[*axis].wrapping_sub(1)));
     // Runs of a few elements are not worth their beginnings, though the elements of long ones lie further apart.
     let size = |axis: &usize| x.shape()[*axis];
-    let ends = (axes.last().copied(), axes.iter().copied().max_by_key(size));
-    if let (Some(last), Some(longest)) = ends {
+    let longest = axes.iter().copied().max_by_key(size);
+    if let (Some(last), Some(longest)) = (axes.last().copied(), longest) {
         if size(&last) < 8 && size(&longest) >= 4 * size(&last) {
             axes.retain(|axis| *axis != longest);
             axes.push(longest);

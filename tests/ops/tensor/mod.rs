@@ -2,6 +2,7 @@
 
 mod arrange;
 mod at_once;
+mod at_once_layers;
 mod attention;
 mod attention_model;
 mod binary;

@@ -1,0 +1,91 @@
+//! The calls of [`MetalOps`] that compute at once give what the encoded ones do.
+
+use metal_bridge::ops::{Attention, Convolution, Interpolation, Norm, Pooling, Tensor, Windows};
+use metal_bridge::{Buffer, ComputeEncoder, MetalBackend, MetalOps, Result};
+
+use super::values::{read, room};
+use crate::support::{buffer, device, ops, rng, run, uniform};
+
+fn of<'a>(buffer: &'a Buffer, shape: &[usize]) -> Tensor<'a> {
+    Tensor::of::<f32>(buffer, shape).unwrap()
+}
+
+#[test]
+fn layers_give_what_the_encoded_ones_do() {
+    let metal = MetalOps::new(MetalBackend::with_device(device()).expect("a backend"));
+    let values = buffer(&uniform(&mut rng(600), 64));
+    let x = of(&values, &[1, 2, 4, 4]);
+    let (w, four) = (of(&values, &[2, 2, 3, 3]), of(&values, &[2]));
+    let (norm, plain) = (Norm::default(), Convolution::<2>::default());
+    let (two, attention) = (Windows::of([2, 2]), Attention::default());
+    type Encode<'a> = &'a dyn Fn(&mut ComputeEncoder<'_>, Tensor<'_>) -> Result<()>;
+    let agrees =
+        |shape: &[usize], at_once: &dyn Fn(Tensor<'_>) -> Result<()>, encode: Encode<'_>| {
+            let (found, expected) = (room::<f32>(72), room::<f32>(72));
+            at_once(of(&found, shape)).expect("computes");
+            run(|encoder| encode(encoder, of(&expected, shape)));
+            assert_eq!(read::<f32>(&found), read::<f32>(&expected));
+            assert_ne!(read::<f32>(&found)[0], f32::from_le_bytes([0xA5; 4]));
+        };
+    let same = [1, 2, 4, 4];
+    agrees(
+        &same,
+        &|y| metal.layer_norm(x, &[3], &norm, y),
+        &|encoder, y| ops().layer_norm(encoder, x, &[3], &norm, y),
+    );
+    agrees(
+        &same,
+        &|y| metal.rms_norm_along(x, &[3], &norm, y),
+        &|encoder, y| ops().rms_norm_along(encoder, x, &[3], &norm, y),
+    );
+    agrees(
+        &same,
+        &|y| metal.group_norm(x, 1, &norm, y),
+        &|encoder, y| ops().group_norm(encoder, x, 1, &norm, y),
+    );
+    let wide = Norm {
+        epsilon: 2.0,
+        ..norm
+    };
+    agrees(
+        &same,
+        &|y| metal.batch_norm(x, four, four, &wide, y),
+        &|encoder, y| ops().batch_norm(encoder, x, four, four, &wide, y),
+    );
+    agrees(
+        &same,
+        &|y| metal.batch_norm_training(x, None, &norm, y),
+        &|encoder, y| ops().batch_norm_training(encoder, x, None, &norm, y),
+    );
+    agrees(
+        &[1, 2, 2, 2],
+        &|y| metal.convolution(x, w, None, &plain, y),
+        &|encoder, y| ops().convolution(encoder, x, w, None, &plain, y),
+    );
+    let grown = [1, 2, 6, 6];
+    agrees(
+        &grown,
+        &|y| metal.transposed_convolution(x, w, None, &plain, y),
+        &|encoder, y| ops().transposed_convolution(encoder, x, w, None, &plain, y),
+    );
+    agrees(
+        &[1, 2, 2, 2],
+        &|y| metal.pool(Pooling::Max, x, &two, y),
+        &|encoder, y| ops().pool(encoder, Pooling::Max, x, &two, y),
+    );
+    agrees(
+        &[1, 2, 3, 1],
+        &|y| metal.adaptive_pool(Pooling::Max, x, y),
+        &|encoder, y| ops().adaptive_pool(encoder, Pooling::Max, x, y),
+    );
+    agrees(
+        &grown,
+        &|y| metal.resample(Interpolation::Linear, x, y),
+        &|encoder, y| ops().resample(encoder, Interpolation::Linear, x, y),
+    );
+    agrees(
+        &same,
+        &|y| metal.scaled_dot_product_attention(x, x, x, &attention, y),
+        &|encoder, y| ops().scaled_dot_product_attention(encoder, x, x, x, &attention, y),
+    );
+}
