@@ -171,8 +171,8 @@ kernel void normalize(constant NormArguments &arguments [[buffer(0)]],
                       device T *y [[buffer(2)]],
                       device const uchar *weight [[buffer(3)]],
                       device const uchar *bias [[buffer(4)]],
-                      device float *mean [[buffer(5)]],
-                      device float *variance [[buffer(6)]],
+                      device uchar *mean_bytes [[buffer(5)]],
+                      device uchar *variance_bytes [[buffer(6)]],
                       uint position [[thread_position_in_grid]],
                       uint group [[threadgroup_position_in_grid]],
                       uint thread_index [[thread_index_in_threadgroup]],
@@ -180,6 +180,9 @@ kernel void normalize(constant NormArguments &arguments [[buffer(0)]],
     threadgroup float values[max_threads];
     threadgroup float rests[max_threads];
     constant Rows &rows = arguments.rows;
+    // What an operation lacks is bound to x, which may be aligned for its own type only.
+    device float *mean = (device float *)mean_bytes;
+    device float *variance = (device float *)variance_bytes;
     const uint index = is_alone ? position : group;
     const Run row = {place_of(rows.kept, 0, rows.kept_rank, index),
                      place_of(arguments.kept_scales, 0, rows.kept_rank, index),

@@ -2,18 +2,12 @@
 // strides, with the online softmax of attention.h, in which infinities are kept here.
 #include "products.h"
 
-constant uint operation [[function_constant(1)]];
 // In the order of src/ops/tensor/attention.rs.
 enum Mask : uint { NoMask, Seen, AddedFloat, AddedElement };
-enum Causal : uint { NotCausal, FromFirst, FromLast };
+enum Causality : uint { NotCausal, FromFirst, FromLast };
 enum Lengths : uint { Whole, Each, Offsets };
-constant uint mask_form = operation % 4;
-constant uint causal = operation / 4 % 4;
-constant uint lengths_form = operation / 16 % 4;
-// Whether lengths are of type int; otherwise they are uint.
-constant bool are_signed = operation / 64 != 0;
+constant uint mask_form [[function_constant(1)]];
 constant bool has_mask = mask_form != NoMask;
-constant bool has_lengths = lengths_form != Whole;
 
 // Of four strides the order is batch, head, row or key, element.
 struct AttentionArguments {
@@ -24,9 +18,13 @@ struct AttentionArguments {
     uint group;
     uint head_size;
     uint value_size;
-    // Lengths, or offsets.
+    uint causality;
+    // What the lengths are, how many, and whether their type is int; otherwise it is uint.
+    uint lengths_form;
     uint lengths;
+    uint are_signed;
     float scale;
+    uint unused;
     ulong q_strides[4];
     ulong k_strides[4];
     ulong v_strides[4];
@@ -43,19 +41,20 @@ struct Keys {
     uint end;
 };
 
-inline uint length_at(constant AttentionArguments &arguments, device const uint *lengths, uint index) {
-    const uint length = lengths[index * arguments.lengths_stride];
-    return are_signed && int(length) < 0 ? 0 : min(length, arguments.keys);
+inline uint length_at(constant AttentionArguments &arguments, device const uchar *lengths, uint index) {
+    // Without lengths something is bound that may be aligned for its own type only.
+    const uint length = ((device const uint *)lengths)[index * arguments.lengths_stride];
+    return arguments.are_signed != 0 && int(length) < 0 ? 0 : min(length, arguments.keys);
 }
 
 // Whatever the lengths hold, the keys are some of those that there are.
-inline Keys keys_of(constant AttentionArguments &arguments, device const uint *lengths, uint batch, uint row) {
+inline Keys keys_of(constant AttentionArguments &arguments, device const uchar *lengths, uint batch, uint row) {
     Keys keys = {0, arguments.keys};
     uint rows = arguments.rows;
     uint index = row;
-    if (lengths_form == Each) {
+    if (arguments.lengths_form == Each) {
         keys.end = length_at(arguments, lengths, batch);
-    } else if (lengths_form == Offsets) {
+    } else if (arguments.lengths_form == Offsets) {
         // The last offset that is not beyond the row.
         uint low = 0;
         uint high = arguments.lengths;
@@ -75,8 +74,8 @@ inline Keys keys_of(constant AttentionArguments &arguments, device const uint *l
         index = row - keys.begin;
     }
     const uint count = keys.end > keys.begin ? keys.end - keys.begin : 0;
-    const long last = long(index) + (causal == FromLast ? long(count) - long(rows) : 0);
-    const uint seen = causal == NotCausal ? count : uint(clamp(last + 1, long(0), long(count)));
+    const long last = long(index) + (arguments.causality == FromLast ? long(count) - long(rows) : 0);
+    const uint seen = arguments.causality == NotCausal ? count : uint(clamp(last + 1, long(0), long(count)));
     return {keys.begin, keys.begin + seen};
 }
 
@@ -170,7 +169,7 @@ kernel void attention_rows(constant AttentionArguments &arguments [[buffer(0)]],
                            device const T *v [[buffer(3)]],
                            device T *y [[buffer(4)]],
                            device const uchar *mask [[buffer(5), function_constant(has_mask)]],
-                           device const uint *lengths [[buffer(6), function_constant(has_lengths)]],
+                           device const uchar *lengths [[buffer(6)]],
                            uint3 position [[thread_position_in_grid]]) {
     float queries[tile_rows * max_size];
     float sums[tile_rows * max_size];
@@ -314,7 +313,7 @@ kernel void attention_row(constant AttentionArguments &arguments [[buffer(0)]],
                           device const T *v [[buffer(3)]],
                           device T *y [[buffer(4)]],
                           device const uchar *mask [[buffer(5), function_constant(has_mask)]],
-                          device const uint *lengths [[buffer(6), function_constant(has_lengths)]],
+                          device const uchar *lengths [[buffer(6)]],
                           uint3 group [[threadgroup_position_in_grid]],
                           uint lane [[thread_index_in_simdgroup]]) {
     constexpr uint per_lane = max_size / simd_width;

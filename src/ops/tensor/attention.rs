@@ -73,8 +73,12 @@ struct Arguments {
     group: u32,
     head_size: u32,
     value_size: u32,
+    causality: u32,
+    lengths_form: u32,
     lengths: u32,
+    are_signed: u32,
     scale: f32,
+    unused: u32,
     q_strides: [u64; 4],
     k_strides: [u64; 4],
     v_strides: [u64; 4],
@@ -136,8 +140,8 @@ impl Ops {
             let message = format!("the scale is {scale}: it must be finite");
             return Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
         }
-        let (mask, mask_code) = mask_of(FUNCTION, attention.mask, q.data_type(), &sizes)?;
-        let (lengths, lengths_code) = lengths_of(FUNCTION, attention.lengths, &sizes)?;
+        let (mask, mask_form) = mask_of(FUNCTION, attention.mask, q.data_type(), &sizes)?;
+        let (lengths, lengths_form) = lengths_of(FUNCTION, attention.lengths, &sizes)?;
         let read = |name, tensor: &Tensor<'a>| read_operand(FUNCTION, name, tensor);
         let queries = read("q", &q)?;
         let bytes = y.extent(FUNCTION, "y")?;
@@ -166,9 +170,8 @@ impl Ops {
             LaneExecution::InTurn => 32,
             LaneExecution::Lockstep => 1,
         };
-        let code = mask_code | (attention.causality as u32) << 2 | lengths_code << 4;
         let kernel = KernelName::new(Shader::ScaledDotProduct, kernels[q.data_type() as usize])
-            .with(Constant::Uint(1, code));
+            .with(Constant::Uint(1, mask_form));
         let strides = |tensor: &Tensor<'_>| {
             let strides = tensor.strides();
             [0, 1, 2, 3].map(|axis| strides[axis] as u64)
@@ -183,8 +186,14 @@ impl Ops {
                 group: (sizes.heads / sizes.kv_heads) as u32,
                 head_size: sizes.head_size as u32,
                 value_size: sizes.value_size as u32,
+                causality: attention.causality as u32,
+                lengths_form,
                 lengths: lengths.map_or(0, |lengths| lengths.count() as u32),
+                are_signed: lengths
+                    .is_some_and(|lengths| lengths.data_type() == DataType::I32)
+                    .into(),
                 scale,
+                unused: 0,
                 q_strides: strides(&q),
                 k_strides: strides(&k),
                 v_strides: strides(&v),
@@ -287,7 +296,7 @@ fn lengths_of<'a>(
     sizes: &Sizes,
 ) -> Result<(Option<Tensor<'a>>, u32)> {
     let refused = |message| Err(Error::InvalidArgument(Failure::new(function, message)));
-    let (tensor, code) = match lengths {
+    let (tensor, form) = match lengths {
         KeyLengths::Whole => return Ok((None, 0)),
         KeyLengths::Each(tensor) if tensor.shape() != [sizes.batch] => {
             return refused(format!(
@@ -318,9 +327,8 @@ fn lengths_of<'a>(
         );
         return Err(Error::OutOfRange(Failure::new(function, message)));
     }
-    let is_signed = tensor.data_type() == DataType::I32;
-    if !is_signed {
+    if tensor.data_type() != DataType::I32 {
         require_type(function, "lengths", &tensor, DataType::U32)?;
     }
-    Ok((Some(tensor), code | u32::from(is_signed) << 2))
+    Ok((Some(tensor), form))
 }

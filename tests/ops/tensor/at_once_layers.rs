@@ -15,8 +15,14 @@ fn layers_give_what_the_encoded_ones_do() {
     let metal = MetalOps::new(MetalBackend::with_device(device()).expect("a backend"));
     let values = buffer(&uniform(&mut rng(600), 64));
     let x = of(&values, &[1, 2, 4, 4]);
-    let (w, four) = (of(&values, &[2, 2, 3, 3]), of(&values, &[2]));
-    let (norm, plain) = (Norm::default(), Convolution::<2>::default());
+    let (w, two_channels) = (of(&values, &[2, 2, 3, 3]), of(&values, &[2]));
+    let scaled = |scale| Norm {
+        weight: Some(scale),
+        bias: Some(scale),
+        epsilon: 2.0,
+    };
+    let (norm, channels) = (scaled(of(&values, &[4])), scaled(two_channels));
+    let plain = Convolution::<2>::default();
     let (two, attention) = (Windows::of([2, 2]), Attention::default());
     type Encode<'a> = &'a dyn Fn(&mut ComputeEncoder<'_>, Tensor<'_>) -> Result<()>;
     let agrees =
@@ -40,22 +46,18 @@ fn layers_give_what_the_encoded_ones_do() {
     );
     agrees(
         &same,
-        &|y| metal.group_norm(x, 1, &norm, y),
-        &|encoder, y| ops().group_norm(encoder, x, 1, &norm, y),
-    );
-    let wide = Norm {
-        epsilon: 2.0,
-        ..norm
-    };
-    agrees(
-        &same,
-        &|y| metal.batch_norm(x, four, four, &wide, y),
-        &|encoder, y| ops().batch_norm(encoder, x, four, four, &wide, y),
+        &|y| metal.group_norm(x, 1, &channels, y),
+        &|encoder, y| ops().group_norm(encoder, x, 1, &channels, y),
     );
     agrees(
         &same,
-        &|y| metal.batch_norm_training(x, None, &norm, y),
-        &|encoder, y| ops().batch_norm_training(encoder, x, None, &norm, y),
+        &|y| metal.batch_norm(x, two_channels, two_channels, &channels, y),
+        &|encoder, y| ops().batch_norm(encoder, x, two_channels, two_channels, &channels, y),
+    );
+    agrees(
+        &same,
+        &|y| metal.batch_norm_training(x, None, &channels, y),
+        &|encoder, y| ops().batch_norm_training(encoder, x, None, &channels, y),
     );
     agrees(
         &[1, 2, 2, 2],

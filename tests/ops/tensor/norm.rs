@@ -7,7 +7,7 @@ use rand::Rng;
 use rand::rngs::SmallRng;
 
 use super::layouts::{places, random_strides};
-use super::rows::both;
+use super::rows::{both, lockstep};
 use super::values::{Sample, half_unit, least, read, room};
 use crate::support::{EPSILON, buffer, ops, refused, rng, run};
 
@@ -61,8 +61,12 @@ fn rows<T: Sample, S: Sample>(ops: &Ops, seed: u64, centre: f64) {
         let bias = numbers::<S>(&mut rng, columns, 0.0);
         let (weights, biases) = (buffer(&weight), buffer(&bias));
         for is_rms in [false, true] {
-            let (x_buffer, y_buffer) = (buffer(&x), room::<T>(x.len()));
-            let tensor = |buffer| Tensor::of::<T>(buffer, &[count, columns]).unwrap();
+            // Not at a multiple of what larger types are aligned for.
+            let x_buffer = buffer(&[&x[..1], &x].concat());
+            let y_buffer = room::<T>(x.len() + 1);
+            let tensor = |buffer| {
+                Tensor::of::<T>(View::new(buffer, size_of::<T>()), &[count, columns]).unwrap()
+            };
             let norm = Norm {
                 weight: Some(Tensor::of::<S>(&weights, &[columns]).unwrap()),
                 bias: Some(Tensor::of::<S>(&biases, &[columns]).unwrap()),
@@ -75,7 +79,7 @@ fn rows<T: Sample, S: Sample>(ops: &Ops, seed: u64, centre: f64) {
                 })
             };
             normalize(tensor(&x_buffer), tensor(&y_buffer));
-            let y = read::<T>(&y_buffer);
+            let y = &read::<T>(&y_buffer)[1..];
             for (x, y) in x.chunks(columns).zip(y.chunks(columns)) {
                 let x = exact(x);
                 let (mean, root) = statistics(&x, is_rms, 1e-3);
@@ -86,7 +90,7 @@ fn rows<T: Sample, S: Sample>(ops: &Ops, seed: u64, centre: f64) {
                 }
             }
             normalize(tensor(&x_buffer), tensor(&x_buffer));
-            assert_eq!(read::<T>(&x_buffer), y, "in place");
+            assert_eq!(&read::<T>(&x_buffer)[1..], y, "in place");
         }
     }
 }
@@ -96,9 +100,9 @@ fn rows_agree_with_float64() {
     for (ops, seed) in both().into_iter().zip([200, 210]) {
         rows::<f32, f32>(ops, seed, 0.5);
         rows::<f32, f32>(ops, seed + 1, 4096.5);
-        rows::<f16, f16>(ops, seed + 2, 0.5);
-        rows::<bf16, f32>(ops, seed + 3, 0.5);
     }
+    rows::<f16, f16>(ops(), 220, 0.5);
+    rows::<bf16, f32>(lockstep(), 221, 0.5);
 }
 
 /// Random shapes, axes and strides, weights of random shapes; every way that scales may lie along a row.
@@ -133,10 +137,12 @@ fn every_layout_agrees() {
         let offset = rng.random_range(0..3);
         let x = numbers::<f32>(&mut rng, offset + size(&x_places), 1.0);
         let weight = numbers::<f32>(&mut rng, size(&places(&own, &own_strides)), 0.0);
-        let (x_buffer, weights) = (buffer(&x), buffer(&weight));
+        let bias = numbers::<f32>(&mut rng, weight.len(), 0.0);
+        let (x_buffer, weights, biases) = (buffer(&x), buffer(&weight), buffer(&bias));
         let y_buffer = room::<f32>(size(&y_places));
         let norm = Norm {
             weight: Some(Tensor::strided(&weights, DataType::F32, &own, &own_strides).unwrap()),
+            bias: Some(Tensor::strided(&biases, DataType::F32, &own, &own_strides).unwrap()),
             ..Norm::default()
         };
         let x_view = View::new(&x_buffer, 4 * offset);
@@ -166,7 +172,8 @@ fn every_layout_agrees() {
                 .collect();
             let (mean, root) = statistics(&values, false, 1e-5);
             for (at, x) in row.iter().zip(&values) {
-                let scales = (weight[weight_places[*at]].exact(), 0.0);
+                let place = weight_places[*at];
+                let scales = (weight[place].exact(), bias[place].exact());
                 let what = format!("{shape:?} {strides:?} {axes:?} {own:?}");
                 agrees(
                     y[y_places[*at]],

@@ -98,14 +98,16 @@ fn batches_agree() {
         let places = places_of_channels(shape, is_last);
         let channels = shape[1];
         let x = numbers::<f32>(&mut rng, shape.iter().product(), 5.0);
-        let [weight, mean, variance] = [(); 3].map(|()| numbers::<f32>(&mut rng, channels, 2.5));
+        let [weight, bias, mean, variance] =
+            [(); 4].map(|()| numbers::<f32>(&mut rng, channels, 2.5));
         let (x_buffer, y_buffer) = (buffer(&x), room::<f32>(x.len()));
-        let buffers = [&weight, &mean, &variance].map(|values| buffer(values));
-        let [weights, means, variances] = buffers
+        let buffers = [&weight, &bias, &mean, &variance].map(|values| buffer(values));
+        let [weights, biases, means, variances] = buffers
             .each_ref()
             .map(|buffer| Tensor::of::<f32>(buffer, &[channels]).unwrap());
         let norm = Norm {
             weight: Some(weights),
+            bias: Some(biases),
             ..Norm::default()
         };
         let (x_tensor, y_tensor) = (
@@ -121,7 +123,7 @@ fn batches_agree() {
         };
         run(|encoder| ops.batch_norm_training(encoder, x_tensor, Some(running), &norm, y_tensor));
         let trained = read::<f32>(&y_buffer);
-        let (new_means, new_variances) = (read::<f32>(&buffers[1]), read::<f32>(&buffers[2]));
+        let (new_means, new_variances) = (read::<f32>(&buffers[2]), read::<f32>(&buffers[3]));
         run(|encoder| ops.batch_norm_training(encoder, x_tensor, None, &norm, y_tensor));
         assert_eq!(read::<f32>(&y_buffer), trained);
         for channel in 0..channels {
@@ -130,7 +132,7 @@ fn batches_agree() {
                 .flat_map(|image| image[channel].clone())
                 .collect();
             let row: Vec<f64> = all.iter().map(|at| x[*at].exact()).collect();
-            let scales = (weight[channel].exact(), 0.0);
+            let scales = (weight[channel].exact(), bias[channel].exact());
             let (old_mean, old_variance) = (mean[channel].exact(), variance[channel].exact());
             let old_root = (old_variance + f64::from(1e-5f32)).sqrt();
             let (mean, root) = statistics(&row, false, 1e-5);
