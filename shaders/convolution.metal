@@ -185,6 +185,8 @@ kernel void convolution(constant ConvolutionArguments &arguments [[buffer(0)]],
 
     const uint kernel_width = uint(arguments.kernel_size[1]);
     const uint window = uint(arguments.kernel_size[0]) * kernel_width;
+    // Terms that lie side by side follow one another, so that a cache keeps what several of them need.
+    const bool has_channels_last = arguments.x_strides[1] < arguments.x_strides[3];
     x += image * arguments.x_strides[0] + ulong(group) * arguments.x_channels * arguments.x_strides[1];
     weight += group * arguments.weight_strides[0] + first_channel * arguments.weight_strides[1];
     for (uint i = 0; i < own_channels * thread_positions; i++) {
@@ -199,9 +201,10 @@ kernel void convolution(constant ConvolutionArguments &arguments [[buffer(0)]],
             threadgroup float *target = panel + k * tile_positions + laid;
             uint inside = 0;
             if (k < depth) {
-                const uint channel = (start + k) / window;
-                const uint kh = (start + k) % window / kernel_width;
-                const uint kw = (start + k) % kernel_width;
+                const uint channel = has_channels_last ? (start + k) % arguments.x_channels : (start + k) / window;
+                const uint place = has_channels_last ? (start + k) / arguments.x_channels : (start + k) % window;
+                const uint kh = place / kernel_width;
+                const uint kw = place % kernel_width;
                 lay_row(arguments, x + channel * arguments.x_strides[1], row, column, int(kh), int(kw),
                         int(laid_inside), target);
                 inside = laid_inside;

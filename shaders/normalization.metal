@@ -131,6 +131,9 @@ struct Writer {
     }
 };
 
+// Rows of channels are often shorter than BLOCK.
+constant constexpr uint written_block = BLOCK > 64 ? 64 : BLOCK;
+
 // Whole blocks from element `i` on; returns where the next would not be whole. A block is loaded before it is stored,
 // since y may be x.
 template <uint block, Along along, typename T>
@@ -153,9 +156,8 @@ template <Along along, typename T>
 inline void write_run(constant NormArguments &arguments, thread const Writer<T> &writer, Run run, ulong i) {
     const ulong size = arguments.rows.reduced.shape[0];
     if (is_alone && along != Other) {
-        i = write_blocks<BLOCK, along>(arguments, writer, run, i, size);
+        i = write_blocks<written_block, along>(arguments, writer, run, i, size);
         if (BLOCK > short_block) {
-            i = write_blocks<64, along>(arguments, writer, run, i, size);
             i = write_blocks<short_block, along>(arguments, writer, run, i, size);
         }
     }

@@ -76,7 +76,7 @@ impl Ops {
     /// the group of `o` and the places `k` of the window; what is outside of `x` is 0. `x` is `[n, c, w]` or `[n, c, h, w]`,
     /// `weight` `[o, c / groups, window]`, `bias` `[o]`, `y` `[n, o, out]`, where `out = (size + padding - dilation
     /// (window - 1) - 1) / stride + 1` without its fraction; all have one type, which is a float. What lies with channels last is
-    /// [permuted](Tensor::permute) to this order. Sums are of `f32`, in the order of `i` and `k`: with `m` terms and `u = 2^-24`
+    /// [permuted](Tensor::permute) to this order. Sums are of `f32`: with `m` terms and `u = 2^-24`
     /// an element is wrong by at most `1.01 m u sum(|x weight|) + u |y|` before it is rounded to its type. Kernel `convolution`
     /// of that type.
     ///
