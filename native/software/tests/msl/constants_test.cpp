@@ -240,7 +240,7 @@ constant float real [[function_constant(3)]];
 constant short small [[function_constant(4)]];
 constant bool both = a::flag && b::flag, neither = !both && !a::flag && !b::flag;
 constant int half_of_it = real * 0.5f;
-constant uchar low = number;
+constant uchar low = number, bits = (number >> 1) & 3;
 constant uint difference{uint(number - 4)};
 constant bool is_less = number < 4, is_more = small > 2;
 constant bool never [[function_constant(9)]];
@@ -280,6 +280,8 @@ namespace outer { constant bool flag = number == 3; namespace inner { using name
         "count",
         "b::count",
         "small / 2",
+        "bits",
+        "small >> 1",
         "(number & 1) == 0",
         "-real < 0",
     };

@@ -33,7 +33,8 @@ bool has_function(const Source &source, const ProgramConstants &constants, Index
 std::string evaluation(Source &source, ProgramConstants &constants, Range range, std::vector<std::string_view> &found) {
     std::string text;
     for (Index i = range.begin; i < range.end; ++i) {
-        text += text.empty() ? "" : " ";
+        // A `>>` is two tokens.
+        text += text.empty() || source[i].leading.empty() ? "" : " ";
         if (source[i].is("is_function_constant_defined")) {
             const auto [past, query] = constant_query(source, i, range.end);
             text += query;
