@@ -21,7 +21,7 @@ impl LaneExecution {
         }
     }
 
-    /// Elements of a block of `shaders/tensor.h`: what registers hold, or what makes a vector loop.
+    /// Elements of a block of `shaders/tensor/tensor.h`: what registers hold, or what makes a vector loop.
     pub(super) fn block(self) -> usize {
         match self {
             LaneExecution::Lockstep => 8,

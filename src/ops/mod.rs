@@ -8,22 +8,22 @@
 //! | rotary embedding | [`Ops::rope`], [`rope_frequencies`] | `rope.metal` |
 //! | attention over a KV cache | [`Ops::kv_append`], [`Ops::attention`] | `kv_cache.metal`, `attention_vector.metal`, `attention_tile.metal` |
 //! | SiLU gate | [`Ops::silu_multiply`] | `gate.metal` |
-//! | functions of one tensor, of two, comparisons, for all types and strides | [`Ops::unary`], [`Ops::binary`], [`Ops::compare`] | `unary.metal`, `binary.metal` |
-//! | other types and layouts, the choice between two tensors | [`Ops::convert`], [`Ops::select`] | `convert.metal`, `select.metal` |
-//! | tensors one behind the other, padded, repeated, filled; views: [`Tensor::narrow`], [`Tensor::permute`], [`Tensor::broadcast_to`] | [`Ops::concat`], [`Ops::pad`], [`Ops::tile`], [`Ops::repeat`], [`Ops::fill`] | `select.metal` |
-//! | elements by index | [`Ops::gather`], [`Ops::index_select`], [`Ops::embedding`], [`Ops::scatter`], [`Ops::scatter_add`] | `index.metal` |
-//! | triangles of matrices, rows with a one at an index | [`Ops::triu`], [`Ops::tril`], [`Ops::one_hot`] | `mask.metal` |
-//! | sums and products up to each element | [`Ops::cumsum`], [`Ops::cumprod`] | `scan.metal` |
-//! | sorted rows, their indices, the first few of them | [`Ops::sort`], [`Ops::argsort`], [`Ops::top_k`] | `sort.metal` |
-//! | random bits, uniform and normal numbers | [`Ops::random_bits`], [`Ops::uniform`], [`Ops::normal`] | `random.metal` |
-//! | sums, products, extremes, means, variances along axes, and where extremes are | [`Ops::reduce`], [`Ops::arg_reduce`] | `reduction.metal` |
-//! | softmax and its logarithm | [`Ops::softmax`], [`Ops::log_softmax`] | `softmax.metal` |
-//! | matrix product of tensors, in batches, with scales, a sum and an activation | [`Ops::matmul`], [`Matmul`] | `gemm.metal` |
-//! | layer norm, RMS norm, group norm, batch norm | [`Ops::layer_norm`], [`Ops::rms_norm_along`], [`Ops::group_norm`], [`Ops::batch_norm`], [`Ops::batch_norm_training`] | `normalization.metal` |
-//! | convolutions, also transposed, of sequences and images | [`Ops::convolution`], [`Ops::transposed_convolution`] | `convolution.metal` |
-//! | poolings, images in other sizes | [`Ops::pool`], [`Ops::adaptive_pool`], [`Ops::resample`] | `pooling.metal`, `resampling.metal` |
-//! | attention of tensors | [`Ops::scaled_dot_product_attention`] | `scaled_dot_product.metal` |
-//! | product of matrices, in batches, with a sum, scales and an activation | [`Ops::matmul`], [`Matmul`] | `gemm.metal`, `gemv.metal` |
+//! | functions of one tensor, of two, comparisons, for all types and strides | [`Ops::unary`], [`Ops::binary`], [`Ops::compare`] | `tensor/unary.metal`, `tensor/binary.metal` |
+//! | other types and layouts, the choice between two tensors | [`Ops::convert`], [`Ops::select`] | `tensor/convert.metal`, `tensor/select.metal` |
+//! | tensors one behind the other, padded, repeated, filled; views: [`Tensor::narrow`], [`Tensor::permute`], [`Tensor::broadcast_to`] | [`Ops::concat`], [`Ops::pad`], [`Ops::tile`], [`Ops::repeat`], [`Ops::fill`] | `tensor/select.metal` |
+//! | elements by index | [`Ops::gather`], [`Ops::index_select`], [`Ops::embedding`], [`Ops::scatter`], [`Ops::scatter_add`] | `tensor/index.metal` |
+//! | triangles of matrices, rows with a one at an index | [`Ops::triu`], [`Ops::tril`], [`Ops::one_hot`] | `tensor/mask.metal` |
+//! | sums and products up to each element | [`Ops::cumsum`], [`Ops::cumprod`] | `tensor/scan.metal` |
+//! | sorted rows, their indices, the first few of them | [`Ops::sort`], [`Ops::argsort`], [`Ops::top_k`] | `tensor/sort.metal` |
+//! | random bits, uniform and normal numbers | [`Ops::random_bits`], [`Ops::uniform`], [`Ops::normal`] | `tensor/random.metal` |
+//! | sums, products, extremes, means, variances along axes, and where extremes are | [`Ops::reduce`], [`Ops::arg_reduce`] | `tensor/reduction.metal` |
+//! | softmax and its logarithm | [`Ops::softmax`], [`Ops::log_softmax`] | `tensor/softmax.metal` |
+//! | matrix product of tensors, in batches, with scales, a sum and an activation | [`Ops::matmul`], [`Matmul`] | `tensor/gemm.metal` |
+//! | layer norm, RMS norm, group norm, batch norm | [`Ops::layer_norm`], [`Ops::rms_norm_along`], [`Ops::group_norm`], [`Ops::batch_norm`], [`Ops::batch_norm_training`] | `tensor/normalization.metal` |
+//! | convolutions, also transposed, of sequences and images | [`Ops::convolution`], [`Ops::transposed_convolution`] | `tensor/convolution.metal` |
+//! | poolings, images in other sizes | [`Ops::pool`], [`Ops::adaptive_pool`], [`Ops::resample`] | `tensor/pooling.metal`, `tensor/resampling.metal` |
+//! | attention of tensors | [`Ops::scaled_dot_product_attention`] | `tensor/scaled_dot_product.metal` |
+//! | product of matrices, in batches, with a sum, scales and an activation | [`Ops::matmul`], [`Matmul`] | `tensor/gemm.metal`, `tensor/gemv.metal` |
 //! | largest element | [`Ops::argmax`] | `argmax.metal` |
 //!
 //! Operations on a [`Tensor`] take every type, shape and stride that it may have. The engine's own operations take plain views:

@@ -42,45 +42,45 @@ shaders! {
     Argmax "argmax.metal"
     AttentionTile "attention_tile.metal"
     AttentionVector "attention_vector.metal"
-    Binary "binary.metal"
-    Convert "convert.metal"
-    Convolution "convolution.metal"
+    Binary "tensor/binary.metal"
+    Convert "tensor/convert.metal"
+    Convolution "tensor/convolution.metal"
     Embed "embed.metal"
     Gate "gate.metal"
-    Gemm "gemm.metal"
-    Gemv "gemv.metal"
-    Index "index.metal"
+    Gemm "tensor/gemm.metal"
+    Gemv "tensor/gemv.metal"
+    Index "tensor/index.metal"
     KvCache "kv_cache.metal"
-    Mask "mask.metal"
+    Mask "tensor/mask.metal"
     Matmul "matmul.metal"
     Matvec "matvec.metal"
     MatvecBlocks "matvec_blocks.metal"
     Norm "norm.metal"
-    Normalization "normalization.metal"
-    Pooling "pooling.metal"
-    Random "random.metal"
-    Reduction "reduction.metal"
-    Resampling "resampling.metal"
+    Normalization "tensor/normalization.metal"
+    Pooling "tensor/pooling.metal"
+    Random "tensor/random.metal"
+    Reduction "tensor/reduction.metal"
+    Resampling "tensor/resampling.metal"
     Rope "rope.metal"
-    ScaledDotProduct "scaled_dot_product.metal"
-    Scan "scan.metal"
-    Select "select.metal"
-    Softmax "softmax.metal"
-    Sort "sort.metal"
-    Unary "unary.metal"
+    ScaledDotProduct "tensor/scaled_dot_product.metal"
+    Scan "tensor/scan.metal"
+    Select "tensor/select.metal"
+    Softmax "tensor/softmax.metal"
+    Sort "tensor/sort.metal"
+    Unary "tensor/unary.metal"
 }
 
 const HEADERS: &[(&str, &str)] = &[
     shader_file!("attention.h"),
-    shader_file!("functions.h"),
-    shader_file!("gemm.h"),
-    shader_file!("images.h"),
-    shader_file!("indices.h"),
-    shader_file!("moments.h"),
-    shader_file!("partials.h"),
-    shader_file!("products.h"),
+    shader_file!("tensor/functions.h"),
+    shader_file!("tensor/gemm.h"),
+    shader_file!("tensor/images.h"),
+    shader_file!("tensor/indices.h"),
+    shader_file!("tensor/moments.h"),
+    shader_file!("tensor/partials.h"),
+    shader_file!("tensor/products.h"),
     shader_file!("reduce.h"),
-    shader_file!("tensor.h"),
+    shader_file!("tensor/tensor.h"),
     shader_file!("weights.h"),
 ];
 
@@ -92,22 +92,12 @@ impl Shader {
     /// Operations on tensors keep infinities, NaN and the order of roundings; the engine's kernels may trade them for speed.
     pub(crate) fn compile_options(self, lanes: LaneExecution) -> CompileOptions {
         let options = CompileOptions::new();
-        match self {
-            Shader::Argmax
-            | Shader::AttentionTile
-            | Shader::AttentionVector
-            | Shader::Embed
-            | Shader::Gate
-            | Shader::KvCache
-            | Shader::Matmul
-            | Shader::Matvec
-            | Shader::MatvecBlocks
-            | Shader::Norm
-            | Shader::Rope => options,
-            _ => options
-                .math_mode(MathMode::Safe)
-                .define("BLOCK", lanes.block().to_string()),
+        if !self.name().starts_with("tensor/") {
+            return options;
         }
+        options
+            .math_mode(MathMode::Safe)
+            .define("BLOCK", lanes.block().to_string())
     }
 
     /// The whole source, ready for `newLibraryWithSource:`.
@@ -145,7 +135,10 @@ fn included(line: &str) -> Option<(&'static str, &'static str)> {
         .trim()
         .strip_prefix('"')?
         .strip_suffix('"')?;
-    HEADERS.iter().copied().find(|(header, _)| *header == name)
+    HEADERS
+        .iter()
+        .copied()
+        .find(|(header, _)| header.rsplit('/').next() == Some(name))
 }
 
 #[cfg(test)]

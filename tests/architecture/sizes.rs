@@ -37,7 +37,7 @@ const LONG_FILES: [(&str, &str); 6] = [
 ];
 
 /// Folders that may hold more, and why.
-const LARGE_FOLDERS: [(&str, &str); 5] = [
+const LARGE_FOLDERS: [(&str, &str); 4] = [
     (
         "native/software/framework/command",
         "a class is a header and a file",
@@ -50,7 +50,6 @@ const LARGE_FOLDERS: [(&str, &str); 5] = [
         "native/software/msl/include/preprocess",
         "Apple's names for its headers",
     ),
-    ("shaders", "a file is an operation or a header of several"),
     (
         "tests/compile_fail/cases",
         "a case is a source and what the compiler says",

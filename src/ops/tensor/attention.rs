@@ -63,7 +63,7 @@ pub struct Attention<'a> {
     pub lengths: KeyLengths<'a>,
 }
 
-/// `AttentionArguments` of `shaders/scaled_dot_product.metal`.
+/// `AttentionArguments` of `shaders/tensor/scaled_dot_product.metal`.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct Arguments {

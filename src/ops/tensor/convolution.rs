@@ -43,7 +43,7 @@ impl<const D: usize> Default for Convolution<D> {
     }
 }
 
-/// `ConvolutionArguments` of `shaders/convolution.metal`.
+/// `ConvolutionArguments` of `shaders/tensor/convolution.metal`.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct Arguments {

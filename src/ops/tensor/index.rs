@@ -14,7 +14,7 @@ use crate::ops::tensor::walk::{MAX_PARAMETERS, Part, Walked, require_type};
 
 const GATHERS: [&str; 4] = ["gather_1", "gather_2", "gather_4", "gather_8"];
 
-/// `Along` of `shaders/index.metal`.
+/// `Along` of `shaders/tensor/index.metal`.
 pub(super) struct Along {
     pub(super) size: usize,
     pub(super) stride: usize,

@@ -14,7 +14,7 @@ use crate::ops::tensor::view::Tensor;
 use crate::ops::tensor::walk::{self, require_type};
 use crate::ops::{LaneExecution, Ops};
 
-/// `Strides` of `shaders/gemm.metal`.
+/// `Strides` of `shaders/tensor/gemm.metal`.
 #[repr(C)]
 #[derive(Clone, Copy, Default, Pod, Zeroable)]
 struct Strides {
@@ -31,7 +31,7 @@ impl Strides {
     }
 }
 
-/// `Arguments` of `shaders/gemm.metal`.
+/// `Arguments` of `shaders/tensor/gemm.metal`.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct Arguments {

@@ -16,7 +16,7 @@ use crate::ops::tensor::walk::{KernelNames, kernel_names, require_type};
 
 const KERNELS: KernelNames = kernel_names!("normalize");
 
-/// `NormArguments` of `shaders/normalization.metal`.
+/// `NormArguments` of `shaders/tensor/normalization.metal`.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct Arguments {

@@ -66,7 +66,7 @@ pub enum Interpolation {
     LinearAlignedCorners,
 }
 
-/// `Images` of `shaders/images.h`.
+/// `Images` of `shaders/tensor/images.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct ImagesArguments {
@@ -78,7 +78,7 @@ struct ImagesArguments {
     y_strides: [u64; 4],
 }
 
-/// `PoolingArguments` of `shaders/pooling.metal`.
+/// `PoolingArguments` of `shaders/tensor/pooling.metal`.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct PoolingArguments {

@@ -44,7 +44,7 @@ pub enum Reduction {
 }
 
 impl Reduction {
-    /// The number in `shaders/reduction.metal`.
+    /// The number in `shaders/tensor/reduction.metal`.
     fn code(self) -> u32 {
         match self {
             Reduction::Sum => 0,

@@ -15,10 +15,10 @@ use crate::ops::tensor::layout::{Layout, MAX_RANK, Walk};
 use crate::ops::tensor::view::Tensor;
 use crate::ops::{LaneExecution, Ops};
 
-/// `max_threads` of `shaders/partials.h`.
+/// `max_threads` of `shaders/tensor/partials.h`.
 const MAX_THREADS: usize = 256;
 
-/// `Axes` of `shaders/partials.h`.
+/// `Axes` of `shaders/tensor/partials.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 pub(super) struct Axes {
@@ -26,7 +26,7 @@ pub(super) struct Axes {
     strides: [[u64; 2]; MAX_RANK],
 }
 
-/// `Rows` of `shaders/partials.h`.
+/// `Rows` of `shaders/tensor/partials.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 pub(super) struct Arguments {

@@ -18,7 +18,7 @@ use crate::ops::{LaneExecution, Ops, View};
 
 const KERNELS: KernelNames = kernel_names!("sort");
 
-/// `first_run` of `shaders/sort.metal`.
+/// `first_run` of `shaders/tensor/sort.metal`.
 const FIRST_RUN: usize = 16;
 
 /// Bytes of an index.
@@ -34,7 +34,7 @@ pub struct SortOrder {
     pub descending: bool,
 }
 
-/// `Sorting` of `shaders/sort.metal`.
+/// `Sorting` of `shaders/tensor/sort.metal`.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct Arguments {

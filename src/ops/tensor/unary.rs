@@ -74,7 +74,7 @@ pub enum Unary {
 }
 
 impl Unary {
-    /// The number in `shaders/unary.metal`, and the parameter.
+    /// The number in `shaders/tensor/unary.metal`, and the parameter.
     fn code(self) -> (u32, f32) {
         match self {
             Unary::Neg => (0, 0.0),

@@ -14,13 +14,13 @@ use crate::ops::tensor::data_type::DataType;
 use crate::ops::tensor::layout::{Layout, MAX_RANK, Walk};
 use crate::ops::tensor::view::Tensor;
 
-/// The most tensors of an operation, as in `shaders/tensor.h`.
+/// The most tensors of an operation, as in `shaders/tensor/tensor.h`.
 pub(super) const MAX_TENSORS: usize = 4;
 
-/// The most numbers of an operation besides its scalar, as in `shaders/tensor.h`.
+/// The most numbers of an operation besides its scalar, as in `shaders/tensor/tensor.h`.
 pub(super) const MAX_PARAMETERS: usize = 5;
 
-/// `Walk` of `shaders/tensor.h`.
+/// `Walk` of `shaders/tensor/tensor.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 pub(super) struct Arguments {
