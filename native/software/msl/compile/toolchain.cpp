@@ -259,6 +259,8 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
         "-Wno-pass-failed",
         // NS_ENUM, as programs define it for sources that they share with Metal.
         "-Wno-elaborated-enum-base",
+        // C++14, which Metal is based on, lets a bool be incremented.
+        "-Wno-increment-bool",
         // The counts of shifts stand for themselves (passes/shift_counts.h), and what `<<=` changes is written twice.
         "-Wno-overloaded-shift-op-parentheses",
         "-Wno-unevaluated-expression",

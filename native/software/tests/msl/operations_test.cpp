@@ -45,6 +45,21 @@ kernel void k(device float *a) {
     expect("assigned elements", found, {8, 4, 16, 4});
 }
 
+// C++14 has it; C++17, which compiles what Metal's sources become, does not.
+void test_incremented_bools() {
+    const std::vector<float> found = results_of(R"(
+kernel void k(device float *a) {
+    bool b = a[0] > 9, c = b;
+    a[0] = b++; a[1] = b; a[2] = ++c;
+    int rounds = 0;
+    for (bool i = false; i < true; i++) rounds += 7;
+    a[3] = rounds;
+}
+)",
+                                                4);
+    expect("incremented bools", found, {0, 1, 1, 7});
+}
+
 // A shift takes its count modulo the width.
 void test_shifts() {
     const std::vector<float> found = results_of(R"(
@@ -308,6 +323,7 @@ kernel void k(device float *a) {
 int main() {
     test_mixed_shifts();
     test_assigned_elements();
+    test_incremented_bools();
     test_shifts();
     test_counts_before_comparisons();
     test_shifts_of_constants();
