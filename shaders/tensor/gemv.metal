@@ -66,7 +66,7 @@ inline void multiply_columns(thread const float *x, Part<U> b, uint count, threa
             }
         }
     }
-    // `x` has zeros up to a multiple of the lanes, but B ends.
+    // Vectors of lanes do not reach past the end of B.
     const uint whole = count / lanes * lanes;
     for (uint at = 0; at < whole; at += lanes) {
         #pragma clang loop unroll(full)

@@ -18,7 +18,6 @@
 //! | random bits, uniform and normal numbers | [`Ops::random_bits`], [`Ops::uniform`], [`Ops::normal`] | `tensor/random.metal` |
 //! | sums, products, extremes, means, variances along axes, and where extremes are | [`Ops::reduce`], [`Ops::arg_reduce`] | `tensor/reduction.metal` |
 //! | softmax and its logarithm | [`Ops::softmax`], [`Ops::log_softmax`] | `tensor/softmax.metal` |
-//! | matrix product of tensors, in batches, with scales, a sum and an activation | [`Ops::matmul`], [`Matmul`] | `tensor/gemm.metal` |
 //! | layer norm, RMS norm, group norm, batch norm | [`Ops::layer_norm`], [`Ops::rms_norm_along`], [`Ops::group_norm`], [`Ops::batch_norm`], [`Ops::batch_norm_training`] | `tensor/normalization.metal` |
 //! | convolutions, also transposed, of sequences and images | [`Ops::convolution`], [`Ops::transposed_convolution`] | `tensor/convolution.metal` |
 //! | poolings, images in other sizes | [`Ops::pool`], [`Ops::adaptive_pool`], [`Ops::resample`] | `tensor/pooling.metal`, `tensor/resampling.metal` |

@@ -84,7 +84,7 @@ impl Ops {
     ///
     /// [`Error::Unsupported`] for integers; [`Error::InvalidArgument`] if types or shapes do not fit, for a stride, a dilation, a
     /// window or groups of 0, if `y` overlaps another tensor, or if positions of `y` share an element; [`Error::OutOfRange`] if
-    /// elements are not inside their buffer, or if there are more positions or terms than 32 bits count; [`Error::Misaligned`]
+    /// elements are not inside their buffer, or if there are more positions or terms than 31 bits count; [`Error::Misaligned`]
     /// if they do not begin at a multiple of their size.
     pub fn convolution<'a, const D: usize>(
         &self,
@@ -180,7 +180,8 @@ impl Ops {
             &convolution.dilation,
         )?;
         window.check_sizes(function, is_transposed, false, &x_images, &y_images)?;
-        if window.is_point() {
+        // A transposed result may have rows and columns more, which get the bias alone.
+        if window.is_point() && x_images.shape[2..] == y_images.shape[2..] {
             x_images.join_rows(&mut y_images);
         }
         let mut operands = vec![

@@ -179,7 +179,7 @@ impl<const N: usize> Walk<N> {
             if let (Some(inner), Some(steps)) = (walk.shape.last_mut(), walk.strides.last()) {
                 let continues = |n: usize| strides[n] == steps[n].saturating_mul(*inner);
                 if (0..N).all(continues) {
-                    *inner *= size;
+                    *inner = inner.saturating_mul(size);
                     continue;
                 }
             }

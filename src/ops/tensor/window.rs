@@ -158,8 +158,8 @@ impl Window {
                 let is_cut = rounds_up && room >= 0 && room % stride != 0 && begins;
                 (whole, whole + i128::from(is_cut))
             };
-            // Places are counted with signs in 32 bits, beyond the edges too.
-            let furthest = size.max(found) + padding + reach + stride;
+            // Places are counted with signs in 32 bits, beyond the edges too, and a window is stepped past its end.
+            let furthest = size.max(found) + padding + reach.max(dilation) + stride;
             if !(least..=most).contains(&found) || furthest > i128::from(i32::MAX) {
                 let what = ["rows", "columns"][axis];
                 let message = format!(

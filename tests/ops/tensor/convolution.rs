@@ -354,3 +354,24 @@ fn bad_convolutions_are_refused_by_name() {
         [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.0]
     );
 }
+
+#[test]
+fn a_larger_transposed_result_ends_in_zeros() {
+    let (x, weight, y) = (
+        buffer(&[1.0f32, 2.0, 3.0, 4.0]),
+        buffer(&[1.0f32]),
+        buffer(&[7.0f32; 6]),
+    );
+    let of = |buffer, shape: &[usize]| Tensor::of::<f32>(buffer, shape).unwrap();
+    let options = Convolution {
+        dilation: [3],
+        ..Convolution::<1>::default()
+    };
+    let (x, w, out) = (
+        of(&x, &[1, 1, 4]),
+        of(&weight, &[1, 1, 1]),
+        of(&y, &[1, 1, 6]),
+    );
+    run(|encoder| ops().transposed_convolution(encoder, x, w, None, &options, out));
+    assert_eq!(read::<f32>(&y), [1.0, 2.0, 3.0, 4.0, 0.0, 0.0]);
+}

@@ -354,6 +354,19 @@ fn bad_poolings_are_refused_by_name() {
         y,
         "stride is [2, 0]",
     );
+    // A window of 1 takes no second step, but the kernel counts it.
+    let far = Windows {
+        size: [1, 1],
+        stride: [1, 1],
+        padding: [[2, 0], [0, 0]],
+        dilation: [i32::MAX as usize, 1],
+    };
+    pool(
+        of(&x_buffer, &[1, 1, 2, 1]),
+        far,
+        of(&y_buffer, &[1, 1, 4, 1]),
+        "dilation 2147483647",
+    );
     pool(
         of(&x_buffer, &[2, 4, 4]),
         two,
