@@ -6,6 +6,25 @@ use crate::metal::buffer::Buffer;
 use crate::metal::compute::ComputeEncoder;
 use crate::ops::{Binary, Comparison, Element, Matmul, Right, Tensor, Unary};
 
+/// Calls of [`Ops`](crate::ops::Ops) with the same arguments; in brackets their parameters besides `'a`.
+macro_rules! at_once {
+    ($($name:ident $([$($parameter:tt)*])? ($($argument:ident: $type:ty),*);)*) => {
+        impl crate::backend::slices::MetalOps {
+            $(
+                #[doc = concat!("[`Ops::", stringify!($name), "`](crate::ops::Ops::", stringify!($name), "), at once.")]
+                ///
+                /// # Errors
+                ///
+                /// See [`MetalOps`](crate::MetalOps).
+                pub fn $name<'a $(, $($parameter)*)?>(&self, $($argument: $type),*) -> crate::error::Result<()> {
+                    self.at_once(|encoder| self.backend().ops().$name(encoder, $($argument),*))
+                }
+            )*
+        }
+    };
+}
+pub(super) use at_once;
+
 impl MetalOps {
     pub(super) fn at_once(
         &self,

@@ -1,26 +1,7 @@
-//! Operations of [`MetalOps`] that move, index and order the elements of tensors, and random numbers.
+//! Operations of [`MetalOps`](crate::MetalOps) that move, index and order the elements of tensors, and random numbers.
 
-use crate::backend::slices::MetalOps;
-use crate::error::Result;
+use crate::backend::at_once::at_once;
 use crate::ops::{Element, Random, ScanOrder, SortOrder, Tensor, View};
-
-/// Calls of [`Ops`](crate::ops::Ops) with the same arguments.
-macro_rules! at_once {
-    ($($name:ident($($argument:ident: $type:ty),*);)*) => {
-        impl MetalOps {
-            $(
-                #[doc = concat!("[`Ops::", stringify!($name), "`](crate::ops::Ops::", stringify!($name), "), at once.")]
-                ///
-                /// # Errors
-                ///
-                /// See [`MetalOps`].
-                pub fn $name<'a>(&self, $($argument: $type),*) -> Result<()> {
-                    self.at_once(|encoder| self.backend().ops().$name(encoder, $($argument),*))
-                }
-            )*
-        }
-    };
-}
 
 at_once! {
     concat(inputs: &[Tensor<'a>], axis: usize, y: impl Into<Tensor<'a>>);
@@ -59,30 +40,6 @@ at_once! {
     random_bits(random: Random, y: impl Into<Tensor<'a>>);
     uniform(random: Random, low: f32, high: f32, y: impl Into<Tensor<'a>>);
     normal(random: Random, mean: f32, deviation: f32, y: impl Into<Tensor<'a>>);
-}
-
-impl MetalOps {
-    /// [`Ops::fill`](crate::ops::Ops::fill), at once.
-    ///
-    /// # Errors
-    ///
-    /// See [`MetalOps`].
-    pub fn fill<'a, T: Element>(&self, value: T, y: impl Into<Tensor<'a>>) -> Result<()> {
-        self.at_once(|encoder| self.backend().ops().fill(encoder, value, y))
-    }
-
-    /// [`Ops::pad`](crate::ops::Ops::pad), at once.
-    ///
-    /// # Errors
-    ///
-    /// See [`MetalOps`].
-    pub fn pad<'a, T: Element>(
-        &self,
-        x: impl Into<Tensor<'a>>,
-        padding: &[[usize; 2]],
-        value: T,
-        y: impl Into<Tensor<'a>>,
-    ) -> Result<()> {
-        self.at_once(|encoder| self.backend().ops().pad(encoder, x, padding, value, y))
-    }
+    fill[T: Element](value: T, y: impl Into<Tensor<'a>>);
+    pad[T: Element](x: impl Into<Tensor<'a>>, padding: &[[usize; 2]], value: T, y: impl Into<Tensor<'a>>);
 }
