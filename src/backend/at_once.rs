@@ -25,80 +25,25 @@ macro_rules! at_once {
 }
 pub(super) use at_once;
 
+at_once! {
+    unary(operation: Unary, x: impl Into<Tensor<'a>>, y: impl Into<Tensor<'a>>);
+    binary(operation: Binary, a: impl Into<Tensor<'a>>, b: impl Into<Right<'a>>, y: impl Into<Tensor<'a>>);
+    compare(comparison: Comparison, a: impl Into<Tensor<'a>>, b: impl Into<Right<'a>>, y: impl Into<Tensor<'a>>);
+    select(
+        condition: impl Into<Tensor<'a>>,
+        a: impl Into<Tensor<'a>>,
+        b: impl Into<Tensor<'a>>,
+        y: impl Into<Tensor<'a>>
+    );
+    convert(x: impl Into<Tensor<'a>>, y: impl Into<Tensor<'a>>);
+}
+
 impl MetalOps {
     pub(super) fn at_once(
         &self,
         encode: impl FnOnce(&mut ComputeEncoder<'_>) -> Result<()>,
     ) -> Result<()> {
         self.backend().submit(encode)?.wait()
-    }
-
-    /// [`Ops::unary`](crate::ops::Ops::unary), at once.
-    ///
-    /// # Errors
-    ///
-    /// See [`MetalOps`].
-    pub fn unary<'a>(
-        &self,
-        operation: Unary,
-        x: impl Into<Tensor<'a>>,
-        y: impl Into<Tensor<'a>>,
-    ) -> Result<()> {
-        self.at_once(|encoder| self.backend().ops().unary(encoder, operation, x, y))
-    }
-
-    /// [`Ops::binary`](crate::ops::Ops::binary), at once.
-    ///
-    /// # Errors
-    ///
-    /// See [`MetalOps`].
-    pub fn binary<'a>(
-        &self,
-        operation: Binary,
-        a: impl Into<Tensor<'a>>,
-        b: impl Into<Right<'a>>,
-        y: impl Into<Tensor<'a>>,
-    ) -> Result<()> {
-        self.at_once(|encoder| self.backend().ops().binary(encoder, operation, a, b, y))
-    }
-
-    /// [`Ops::compare`](crate::ops::Ops::compare), at once.
-    ///
-    /// # Errors
-    ///
-    /// See [`MetalOps`].
-    pub fn compare<'a>(
-        &self,
-        comparison: Comparison,
-        a: impl Into<Tensor<'a>>,
-        b: impl Into<Right<'a>>,
-        y: impl Into<Tensor<'a>>,
-    ) -> Result<()> {
-        self.at_once(|encoder| self.backend().ops().compare(encoder, comparison, a, b, y))
-    }
-
-    /// [`Ops::select`](crate::ops::Ops::select), at once.
-    ///
-    /// # Errors
-    ///
-    /// See [`MetalOps`].
-    pub fn select<'a>(
-        &self,
-        condition: impl Into<Tensor<'a>>,
-        a: impl Into<Tensor<'a>>,
-        b: impl Into<Tensor<'a>>,
-        y: impl Into<Tensor<'a>>,
-    ) -> Result<()> {
-        self.at_once(|encoder| self.backend().ops().select(encoder, condition, a, b, y))
-    }
-
-    /// [`Ops::convert`](crate::ops::Ops::convert), at once.
-    ///
-    /// # Errors
-    ///
-    /// See [`MetalOps`].
-    pub fn convert<'a>(&self, x: impl Into<Tensor<'a>>, y: impl Into<Tensor<'a>>) -> Result<()> {
-        self.at_once(|encoder| self.backend().ops().convert(encoder, x, y))
     }
 
     /// [`Ops::matmul`](crate::ops::Ops::matmul), at once.
