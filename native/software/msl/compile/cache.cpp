@@ -11,6 +11,7 @@
 #include <string_view>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -21,6 +22,7 @@ namespace smtl::msl {
 namespace {
 
 constexpr const char *manifest_name = "manifest";
+constexpr const char *locks_name = "locks";
 
 // A fast hash: it finds damage, not attackers. Entries are large, and every use checks them.
 std::uint64_t checksum(std::string_view bytes) {
@@ -159,9 +161,47 @@ std::string preferred_root() {
     return {};
 }
 
+// Keeps other processes from building the same entry. Each key has a byte of one file, far behind its end: a lock needs
+// no byte that is there. A process that is stopped keeps its locks, so the wait for one is bounded; after it two
+// processes build the entry.
+class ProcessLock {
+public:
+    ProcessLock(const std::string &root, const std::string &key) : file_(root + "/" + locks_name, O_RDWR | O_CREAT) {
+        constexpr auto most = std::chrono::minutes(1);
+        constexpr auto longest_pause = std::chrono::milliseconds(20);
+        const auto limit = std::chrono::steady_clock::now() + most;
+        place_ = static_cast<off_t>(checksum(key) >> 2);
+        auto pause = std::chrono::milliseconds(1);
+        while (file_.number() >= 0 && !set(F_WRLCK) && (errno == EAGAIN || errno == EACCES) &&
+               std::chrono::steady_clock::now() < limit) {
+            std::this_thread::sleep_for(pause);
+            pause = std::min(2 * pause, longest_pause);
+        }
+    }
+    ProcessLock(const ProcessLock &) = delete;
+    ProcessLock &operator=(const ProcessLock &) = delete;
+    // A child of fork() may hold the file open, so closing it is not enough.
+    ~ProcessLock() { (void)set(F_UNLCK); }
+
+private:
+    bool set(short type) const {
+        struct flock lock = {};
+        lock.l_type = type;
+        lock.l_whence = SEEK_SET;
+        lock.l_start = place_;
+        lock.l_len = 1;
+        // Locks of the open file, not of the process: another thread's closing of the file would release those.
+        return fcntl(file_.number(), F_OFD_SETLK, &lock) == 0;
+    }
+
+    Descriptor file_;
+    off_t place_;
+};
+
 // What takes little room and is in use as long as a process runs.
 bool is_lasting(std::string_view name) {
-    return name.starts_with("headers-") || name.starts_with("compiler-") || name.starts_with("stdlib-");
+    return name == locks_name || name.starts_with("headers-") || name.starts_with("compiler-") ||
+           name.starts_with("stdlib-");
 }
 
 // The bytes of an entry, by its manifest.
@@ -264,6 +304,8 @@ std::string Cache::entry(const std::string &key, const Builder &build) {
     const std::shared_ptr<std::mutex> lock = lock_for(key);
     const std::lock_guard guard(*lock);
     if (std::string found = find(key); !found.empty()) return found;
+    const ProcessLock process_lock(root_, key);
+    if (std::string found = find(key); !found.empty()) return found;
     // Looking through all entries costs as much as a fraction of a build.
     constexpr unsigned builds_between = 64;
     constexpr auto in_use = std::chrono::minutes(10);
@@ -280,7 +322,7 @@ std::string Cache::build_entry(const std::string &key, const Builder &build) {
     if (manifest.empty() || !write_file(folder.path() + "/" + manifest_name, manifest)) return {};
     const std::string path = root_ + "/" + key;
     if (folder.rename_to(path)) return path;
-    // Another process was first, or the entry there is damaged and has to make room.
+    // Another process was first after all, or the entry there is damaged and has to make room.
     if (intact(path)) return path;
     {
         TemporaryFolder old(root_);

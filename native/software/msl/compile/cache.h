@@ -28,7 +28,7 @@ public:
     using Builder = std::function<bool(const std::string &folder)>;
 
     // The folder of the entry `key`, built if it is missing or damaged; empty if the builder said no or the disk
-    // failed. Threads that ask for one key at the same time wait for one builder.
+    // failed. Threads and processes that ask for one key at the same time wait for one builder.
     std::string entry(const std::string &key, const Builder &build);
     // The folder of the entry if it is there and intact, else empty.
     std::string find(const std::string &key) const;

@@ -58,7 +58,7 @@ bool is_of_kind(int file, mode_t kind) {
 
 // Opens even a pipe that nobody writes to; what it is, is checked afterwards.
 Descriptor::Descriptor(const std::string &path, int flags)
-    : number_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags)) {}
+    : number_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0600)) {}
 Descriptor::Descriptor(const Descriptor &folder, const std::string &name, int flags)
     : number_(openat(folder.number_, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags)) {}
 Descriptor::~Descriptor() {

@@ -21,6 +21,7 @@ void remove_tree(const std::string &path) noexcept;
 // What a name stands for, opened: never a link, and the same file whatever happens to the name.
 class Descriptor {
 public:
+    // With O_CREAT among `flags` a file that is made is the owner's alone.
     Descriptor(const std::string &path, int flags);
     Descriptor(const Descriptor &folder, const std::string &name, int flags);
     Descriptor(const Descriptor &) = delete;

@@ -307,6 +307,32 @@ void test_processes() {
     }
 }
 
+// Processes that want one entry at the same time wait for one of them to build it.
+void test_one_builder(const fs::path &folder) {
+    const std::string root = (folder / "one builder").string(), started = (folder / "started").string();
+    Cache cache(root);  // the children inherit all of it
+    std::vector<pid_t> children;
+    for (int i = 0; i < 4; ++i) {
+        const pid_t child = fork();
+        if (child == 0) {
+            const auto build = [&](const std::string &path) {
+                std::ofstream(started, std::ios::app) << "x";
+                std::this_thread::sleep_for(std::chrono::milliseconds(300));
+                return smtl::msl::write_file(path + "/data", "x");
+            };
+            // Each through a cache of its own or through the inherited one.
+            const bool own = i % 2 == 0;
+            _exit((own ? Cache(root).entry("key", build) : cache.entry("key", build)).empty() ? 1 : 0);
+        }
+        children.push_back(child);
+    }
+    for (pid_t child : children) {
+        int status = 0;
+        CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    CHECK(smtl::msl::read_file(started) == "x");
+}
+
 void test_damaged_library() {
     const std::string source = fresh_source(3000);
     const std::string path = compile(source);
@@ -336,6 +362,7 @@ int main() {
     test_unusable_folders(folder);
     // Processes first: a forked child of a process with threads would be another matter.
     test_processes();
+    test_one_builder(folder);
     test_threads();
     test_damaged_library();
     CHECK(count_temporary(Cache::shared().root()) == 0);
