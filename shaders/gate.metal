@@ -3,10 +3,12 @@
 
 using namespace metal;
 
-// The gate of SwiGLU (Shazeer 2020, arXiv:2002.05202): silu(a) * b. The exponential is kept finite: fast math may not
-// be asked to divide by infinity.
+// The gate of SwiGLU (Shazeer 2020, arXiv:2002.05202): silu(a) * b. Below the bound the exponential overflows and silu is 0.
+// It is kept finite, since fast math may not be asked to divide by infinity.
 inline float4 gate(float4 a, float4 b) {
-    return a / (1.0f + exp(min(-a, float4(80.0f)))) * b;
+    constexpr float bound = -88.7f;
+    const float4 silu = a / (1.0f + exp(-max(a, float4(bound))));
+    return select(silu, float4(0.0f), a < bound) * b;
 }
 
 inline float4 load4(device const float *source, uint start, uint count) {

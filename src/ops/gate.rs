@@ -11,8 +11,8 @@ use crate::ops::{Ops, View};
 const THREADS: usize = 256;
 
 impl Ops {
-    /// `y = a / (1 + exp(-a)) * b`, the gate of SwiGLU (Shazeer 2020, arXiv:2002.05202), for `count` f32 elements. `y` may be
-    /// `a` or `b`. Kernel `silu_multiply`.
+    /// `y = a / (1 + exp(-a)) * b`, the gate of SwiGLU (Shazeer 2020, arXiv:2002.05202), for `count` f32 elements. Where `exp(-a)`
+    /// overflows, also if `a` is -infinity, `y` is `0 * b`. `y` may be `a` or `b`. Kernel `silu_multiply`.
     ///
     /// # Errors
     ///
