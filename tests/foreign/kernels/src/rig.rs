@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Mutex;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use metal_bridge::sanitizer::{self, ReportKind};
@@ -64,6 +66,29 @@ fn text(error: metal_bridge::Error) -> String {
     error.to_string()
 }
 
+fn key_of(kernel: &str, constants: &Constants) -> String {
+    format!("{kernel} {constants:?}")
+}
+
+fn make_pipeline(
+    device: &Device,
+    library: &Library,
+    kernel: &str,
+    constants: &Constants,
+) -> Result<ComputePipeline, String> {
+    let mut values = FunctionConstantValues::new();
+    for (index, value) in constants {
+        values.set(*index, *value);
+    }
+    let function = match constants {
+        [] => library.new_function(kernel),
+        _ => library.new_function_with_constants(kernel, &values),
+    };
+    function
+        .and_then(|function| device.new_compute_pipeline_state(&function))
+        .map_err(text)
+}
+
 impl File {
     /// Compiles a file as the package does: no macros, fast arithmetic.
     pub fn compile(device: &Device, source: &Source) -> Result<File, String> {
@@ -98,11 +123,33 @@ impl File {
         self.score.borrow_mut().failures.push(failure);
     }
 
-    /// Makes a pipeline of every kernel; `constants` are for those that have some.
+    /// Makes a pipeline of every kernel, two at a time, since the last file has no other beside it; `constants` are for those that
+    /// have some.
     pub fn make_pipelines(&self, constants: &Constants) {
-        for name in &self.names {
-            match self.pipeline(name, constants) {
-                Ok(_) => self.score.borrow_mut().pipelines += 1,
+        let (names, made) = (Mutex::new(self.names.iter()), Mutex::new(Vec::new()));
+        let (library, device) = (&self.library, &self.device);
+        let start = Instant::now();
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    loop {
+                        let next = names.lock().expect("no thread panics with it").next();
+                        let Some(name) = next else { break };
+                        let pipeline = make_pipeline(device, library, name, constants);
+                        let mut made = made.lock().expect("no thread panics with it");
+                        made.push((name, pipeline));
+                    }
+                });
+            }
+        });
+        self.score.borrow_mut().compiling += start.elapsed();
+        for (name, pipeline) in made.into_inner().expect("no thread panics with it") {
+            match pipeline {
+                Ok(pipeline) => {
+                    self.score.borrow_mut().pipelines += 1;
+                    let mut pipelines = self.pipelines.borrow_mut();
+                    pipelines.insert(key_of(name, constants), pipeline);
+                }
                 Err(error) => self.fail(name, &error),
             }
         }
@@ -110,23 +157,14 @@ impl File {
 
     /// The pipeline of a kernel, made once for each set of constants.
     pub fn pipeline(&self, kernel: &str, constants: &Constants) -> Result<ComputePipeline, String> {
-        let key = format!("{kernel} {constants:?}");
+        let key = key_of(kernel, constants);
         if let Some(pipeline) = self.pipelines.borrow().get(&key) {
             return Ok(pipeline.clone());
         }
         let start = Instant::now();
-        let mut values = FunctionConstantValues::new();
-        for (index, value) in constants {
-            values.set(*index, *value);
-        }
-        let function = match constants {
-            [] => self.library.new_function(kernel),
-            _ => self.library.new_function_with_constants(kernel, &values),
-        };
-        let pipeline =
-            function.and_then(|function| self.device.new_compute_pipeline_state(&function));
+        let pipeline = make_pipeline(&self.device, &self.library, kernel, constants);
         self.score.borrow_mut().compiling += start.elapsed();
-        let pipeline = pipeline.map_err(text)?;
+        let pipeline = pipeline?;
         self.pipelines.borrow_mut().insert(key, pipeline.clone());
         Ok(pipeline)
     }
