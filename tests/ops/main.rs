@@ -12,6 +12,7 @@ mod linear;
 mod matmul_at_once;
 mod metal_demo;
 mod norm;
+mod operations;
 mod rope;
 mod support;
 mod tensor;

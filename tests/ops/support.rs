@@ -40,6 +40,10 @@ pub fn device() -> &'static Device {
     rig().ops.device()
 }
 
+pub fn queue() -> &'static CommandQueue {
+    &rig().queue
+}
+
 /// Encodes with `encode` and waits for the GPU.
 pub fn run(encode: impl FnOnce(&mut ComputeEncoder<'_>) -> Result<()>) {
     let mut commands = rig().queue.command_buffer().expect("a command buffer");

@@ -36,6 +36,20 @@ pub enum Binary {
     Mod,
 }
 
+impl Binary {
+    /// All functions.
+    pub const ALL: [Binary; 8] = [
+        Binary::Add,
+        Binary::Sub,
+        Binary::Mul,
+        Binary::Div,
+        Binary::Min,
+        Binary::Max,
+        Binary::Pow,
+        Binary::Mod,
+    ];
+}
+
 /// A comparison of two elements of one type, for all types. With NaN only [`Comparison::NotEqual`] holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
@@ -51,6 +65,18 @@ pub enum Comparison {
     Greater,
     /// `a >= b`.
     GreaterEqual,
+}
+
+impl Comparison {
+    /// All comparisons.
+    pub const ALL: [Comparison; 6] = [
+        Comparison::Equal,
+        Comparison::NotEqual,
+        Comparison::Less,
+        Comparison::LessEqual,
+        Comparison::Greater,
+        Comparison::GreaterEqual,
+    ];
 }
 
 /// The second operand: a tensor, or one number of any [`Element`] type.

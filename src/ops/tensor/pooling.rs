@@ -29,6 +29,11 @@ pub enum Pooling {
     AverageInside,
 }
 
+impl Pooling {
+    /// All poolings.
+    pub const ALL: [Pooling; 3] = [Pooling::Max, Pooling::Average, Pooling::AverageInside];
+}
+
 /// The windows of a pooling over an input of `D` spatial dimensions, 1 or 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Windows<const D: usize> {
@@ -64,6 +69,15 @@ pub enum Interpolation {
     Linear,
     /// The same, with the first and the last elements on top of one another: at `i (size - 1) / (new size - 1)`.
     LinearAlignedCorners,
+}
+
+impl Interpolation {
+    /// All interpolations.
+    pub const ALL: [Interpolation; 3] = [
+        Interpolation::Nearest,
+        Interpolation::Linear,
+        Interpolation::LinearAlignedCorners,
+    ];
 }
 
 /// `Images` of `shaders/tensor/images.h`.

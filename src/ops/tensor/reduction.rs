@@ -44,6 +44,17 @@ pub enum Reduction {
 }
 
 impl Reduction {
+    /// All functions, the variance for a sample.
+    pub const ALL: [Reduction; 7] = [
+        Reduction::Sum,
+        Reduction::Mean,
+        Reduction::Prod,
+        Reduction::Min,
+        Reduction::Max,
+        Reduction::Var { correction: 1 },
+        Reduction::LogSumExp,
+    ];
+
     /// The number in `shaders/tensor/reduction.metal`.
     fn code(self) -> u32 {
         match self {
@@ -77,6 +88,11 @@ pub enum ArgReduction {
     Min,
     /// The largest element.
     Max,
+}
+
+impl ArgReduction {
+    /// Both.
+    pub const ALL: [ArgReduction; 2] = [ArgReduction::Min, ArgReduction::Max];
 }
 
 impl Ops {

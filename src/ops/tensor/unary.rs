@@ -74,6 +74,38 @@ pub enum Unary {
 }
 
 impl Unary {
+    /// All functions, with the parameters that are usual.
+    pub const ALL: [Unary; 28] = [
+        Unary::Neg,
+        Unary::Abs,
+        Unary::Sign,
+        Unary::Square,
+        Unary::Sqrt,
+        Unary::Rsqrt,
+        Unary::Recip,
+        Unary::Exp,
+        Unary::Expm1,
+        Unary::Log,
+        Unary::Log1p,
+        Unary::Sin,
+        Unary::Cos,
+        Unary::Tanh,
+        Unary::Erf,
+        Unary::Sigmoid,
+        Unary::Relu,
+        Unary::LeakyRelu(0.01),
+        Unary::Elu(1.0),
+        Unary::Gelu,
+        Unary::GeluTanh,
+        Unary::Silu,
+        Unary::Softplus,
+        Unary::Mish,
+        Unary::HardSwish,
+        Unary::Floor,
+        Unary::Ceil,
+        Unary::Round,
+    ];
+
     /// The number in `shaders/tensor/unary.metal`, and the parameter.
     fn code(self) -> (u32, f32) {
         match self {

@@ -1,0 +1,153 @@
+//! `docs/operations.md`: which operations there are, and what each takes. The launchers decide the types and what broadcasts, in
+//! calls on tensors without elements; names, kernels and forms are read from the sources. `METAL_BRIDGE_WRITE_DOCS=1` writes the
+//! page anew.
+
+mod probes;
+mod sources;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use metal_bridge::ops::DataType;
+
+use probes::{Row, rows};
+use sources::{Method, Sources};
+
+const PAGE: &str = "docs/operations.md";
+
+const HEAD: &str = "\
+# Operations
+
+What `metal_bridge::ops` computes. `cargo test --test ops operations` compares this page with the code, and
+`METAL_BRIDGE_WRITE_DOCS=1 cargo test --test ops operations` writes it. The crate's documentation has the formula, the shapes, the
+errors and the accuracy of each call.
+
+Each call of `Ops` encodes into a `ComputeEncoder`, after it has checked all arguments. The calls of `MetalOps` run at once.
+
+## On tensors
+
+`Ops` takes a `Tensor` of any strides and offset, with up to 8 dimensions; an `x` marks the types of its elements. \"Broadcast\" names
+the operands that may have size 1 where the result has more. `MetalOps` has the calls of the last column: first on tensors, then, for
+some, on whole buffers of `f32` (`add`) and on addresses of `MetalBackend::allocate` (`add_ptr`).
+
+";
+
+const ENGINE: &str = "
+## Of the Llama engine
+
+These take plain views: row-major elements without gaps, of `f32`. `linear`, `linear_add` and `embed` read weights of all formats
+(`WeightType::ALL`), and a `KvCache` holds `f32` or `f16`. The calls of `MetalOps` take slices of the host.
+
+";
+
+fn page(sources: &Sources) -> String {
+    let mut page = HEAD.to_owned();
+    let types = DataType::ALL.map(DataType::name).join(" | ");
+    page += &format!("| operation | call of `Ops` | kernel | {types} | broadcast | `MetalOps` |\n");
+    page += &format!("|{}\n", "---|".repeat(5 + DataType::ALL.len()));
+    for row in rows() {
+        let method = &sources.methods[row.method()];
+        let marks: String = DataType::ALL
+            .iter()
+            .map(|data_type| if row.takes(*data_type) { " x |" } else { " |" })
+            .collect();
+        page += &format!(
+            "| {} | `{}` | {} |{marks}{} |{} |\n",
+            row.name,
+            row.call,
+            kernels(sources, method),
+            spaced(&Vec::from_iter(row.broadcast()).join(", ")),
+            spaced(&quoted(
+                &row.names_at_once()
+                    .flat_map(|name| sources.at_once(name))
+                    .collect::<Vec<_>>()
+            )),
+        );
+    }
+    page += ENGINE;
+    page += "| call of `Ops` | kernel | `MetalOps` |\n|---|---|---|\n";
+    for (name, method) in sources
+        .methods
+        .iter()
+        .filter(|(_, method)| !method.on_tensors)
+    {
+        page += &format!(
+            "| `{name}` | {} |{} |\n",
+            kernels(sources, method),
+            spaced(&quoted(&sources.at_once(name))),
+        );
+    }
+    page
+}
+
+fn spaced(text: &str) -> String {
+    match text {
+        "" => String::new(),
+        text => format!(" {text}"),
+    }
+}
+
+fn quoted(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
+}
+
+/// The kernels that a method's documentation names, and their files. Methods without kernels of their own have those of the methods
+/// that they name.
+fn kernels(sources: &Sources, method: &Method) -> String {
+    let own = sources.kernels_in(&method.documentation);
+    let all: BTreeSet<_> = match own.is_empty() {
+        false => own,
+        true => method
+            .linked()
+            .flat_map(|linked| sources.kernels_in(&sources.methods[linked].documentation))
+            .collect(),
+    };
+    assert!(!all.is_empty(), "no kernel of\n{}", method.documentation);
+    let (mut files, names): (Vec<String>, Vec<String>) = all.into_iter().unzip();
+    files.dedup();
+    format!("{} of {}", quoted(&names), quoted(&files))
+}
+
+#[test]
+fn the_page_says_what_the_code_does() {
+    let sources = Sources::read();
+    let new = page(&sources);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
+    if std::env::var_os("METAL_BRIDGE_WRITE_DOCS").is_some() {
+        fs::write(&path, &new).expect("writable");
+    }
+    let old = fs::read_to_string(&path).unwrap_or_default();
+    for (number, (old, new)) in old.lines().zip(new.lines()).enumerate() {
+        assert_eq!(
+            old,
+            new,
+            "{PAGE} line {}: METAL_BRIDGE_WRITE_DOCS=1 writes it",
+            number + 1
+        );
+    }
+    assert_eq!(old, new, "{PAGE}: METAL_BRIDGE_WRITE_DOCS=1 writes it");
+}
+
+#[test]
+fn the_page_has_all_calls_and_functions() {
+    let (sources, rows) = (Sources::read(), rows());
+    let missing: Vec<&String> = sources
+        .methods
+        .iter()
+        .filter(|(name, method)| method.on_tensors && !rows.iter().any(|row| row.method() == *name))
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(missing, [""; 0], "calls without a row");
+    for (name, variants) in &sources.enums {
+        for variant in variants {
+            let function = format!("{name}::{variant}");
+            let is_there = |row: &Row| row.variant() == Some(&function);
+            assert!(rows.iter().any(is_there), "{function} is not in ALL");
+        }
+    }
+    assert_eq!(sources.enums.len(), 7);
+    let nobodys = sources.kernels_of_nobody();
+    assert_eq!(nobodys, [""; 0], "kernels that no call names");
+}
