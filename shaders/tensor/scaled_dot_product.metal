@@ -47,6 +47,31 @@ inline uint length_at(constant AttentionArguments &arguments, device const uchar
     return arguments.are_signed != 0 && int(length) < 0 ? 0 : min(length, arguments.keys);
 }
 
+// How many of the offsets are not beyond the row.
+inline uint offsets_up_to(constant AttentionArguments &arguments, device const uchar *lengths, uint row) {
+    uint low = 0;
+    uint high = arguments.lengths;
+    while (low < high) {
+        const uint middle = (low + high) / 2;
+        if (length_at(arguments, lengths, middle) <= row) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+// Where the sequence of the row ends, or the rows outside of all sequences do, but at most `end`. Values of a sequence
+// must not reach the rows of another one, not even times 0.
+inline uint end_of_sequence(constant AttentionArguments &arguments, device const uchar *lengths, uint row, uint end) {
+    if (arguments.lengths_form != Offsets) {
+        return end;
+    }
+    const uint next = offsets_up_to(arguments, lengths, row);
+    return next < arguments.lengths ? min(end, length_at(arguments, lengths, next)) : end;
+}
+
 // Whatever the lengths hold, the keys are some of those that there are.
 inline Keys keys_of(constant AttentionArguments &arguments, device const uchar *lengths, uint batch, uint row) {
     Keys keys = {0, arguments.keys};
@@ -55,21 +80,11 @@ inline Keys keys_of(constant AttentionArguments &arguments, device const uchar *
     if (arguments.lengths_form == Each) {
         keys.end = length_at(arguments, lengths, batch);
     } else if (arguments.lengths_form == Offsets) {
-        // The last offset that is not beyond the row.
-        uint low = 0;
-        uint high = arguments.lengths;
-        while (low < high) {
-            const uint middle = (low + high) / 2;
-            if (length_at(arguments, lengths, middle) <= row) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        if (low == 0 || low == arguments.lengths) {
+        const uint next = offsets_up_to(arguments, lengths, row);
+        if (next == 0 || next == arguments.lengths) {
             return {0, 0};
         }
-        keys = {length_at(arguments, lengths, low - 1), length_at(arguments, lengths, low)};
+        keys = {length_at(arguments, lengths, next - 1), length_at(arguments, lengths, next)};
         rows = keys.end - keys.begin;
         index = row - keys.begin;
     }
@@ -161,7 +176,8 @@ inline void multiply_all(thread float *sums, uint sums_stride, Panel panel, uint
     }
 }
 
-// Where lanes run in turn: a thread takes `tile_rows` rows of a head, and blocks of keys one after the other.
+// Where lanes run in turn: a thread takes `tile_rows` rows of a head, those of a sequence together, and blocks of keys
+// one after the other.
 template <typename T>
 kernel void attention_rows(constant AttentionArguments &arguments [[buffer(0)]],
                            device const T *q [[buffer(1)]],
@@ -181,124 +197,126 @@ kernel void attention_rows(constant AttentionArguments &arguments [[buffer(0)]],
 
     const uint head = position.y;
     const uint batch = position.z;
-    const uint first_row = position.x * tile_rows;
-    const uint rows = min(tile_rows, arguments.rows - first_row);
-    const uint whole_rows = (rows + unrolled - 1) / unrolled * unrolled;
     const uint depth = (arguments.head_size + unrolled - 1) / unrolled * unrolled;
     const uint width = whole_vectors(arguments.value_size);
     const uint kv_head = head / arguments.group;
-    q += batch * arguments.q_strides[0] + head * arguments.q_strides[1] + first_row * arguments.q_strides[2];
-    y += batch * arguments.y_strides[0] + head * arguments.y_strides[1] + first_row * arguments.y_strides[2];
+    q += batch * arguments.q_strides[0] + head * arguments.q_strides[1];
+    y += batch * arguments.y_strides[0] + head * arguments.y_strides[1];
     k += batch * arguments.k_strides[0] + kv_head * arguments.k_strides[1];
     v += batch * arguments.v_strides[0] + kv_head * arguments.v_strides[1];
     const ulong mask_start = batch * arguments.mask_strides[0] + head * arguments.mask_strides[1];
 
-    uint begin = arguments.keys;
-    uint end = 0;
-    for (uint row = 0; row < whole_rows; row++) {
-        for (uint e = 0; e < depth; e++) {
-            const bool is_inside = row < rows && e < arguments.head_size;
-            queries[row * depth + e] =
-                is_inside ? Element<T>::get(q[row * arguments.q_strides[2] + e * arguments.q_strides[3]]) : 0.0f;
-        }
-        VECTOR_LOOP
-        for (uint e = 0; e < width; e++) {
-            sums[row * width + e] = 0.0f;
-        }
-        progress[row] = {-INFINITY, 0.0f};
-        seen[row] = {0, 0};
-        if (row < rows) {
-            seen[row] = keys_of(arguments, lengths, batch, first_row + row);
-            if (seen[row].begin < seen[row].end) {
-                begin = min(begin, seen[row].begin);
-                end = max(end, seen[row].end);
-            }
-        }
-    }
-
-    for (uint start = begin; start < end; start += tile_keys) {
-        const uint count = min(tile_keys, end - start);
-        for (uint i = 0; i < whole_rows * tile_keys; i++) {
-            scores[i] = 0.0f;
-        }
-        device const T *keys = k + start * arguments.k_strides[2];
-        if (rows <= few_rows) {
-            few_scores<T>(arguments, keys, queries, depth, rows, count, scores);
-        } else {
+    const uint tile_end = min((position.x + 1) * tile_rows, arguments.rows);
+    for (uint first_row = position.x * tile_rows, rows = 0; first_row < tile_end; first_row += rows) {
+        rows = end_of_sequence(arguments, lengths, first_row, tile_end) - first_row;
+        const uint whole_rows = (rows + unrolled - 1) / unrolled * unrolled;
+        uint begin = arguments.keys;
+        uint end = 0;
+        for (uint row = 0; row < whole_rows; row++) {
             for (uint e = 0; e < depth; e++) {
-                for (uint key = 0; key < tile_keys; key++) {
-                    const bool is_inside = key < count && e < arguments.head_size;
-                    panel[e * panel_stride + key] =
-                        is_inside ? Element<T>::get(keys[key * arguments.k_strides[2] + e * arguments.k_strides[3]])
-                                  : 0.0f;
-                }
-            }
-            multiply_all(scores, tile_keys, panel, panel_stride, queries, depth, whole_rows, depth, tile_keys);
-        }
-        for (uint row = 0; row < rows; row++) {
-            thread float *own = scores + row * tile_keys;
-            const ulong mask_row = mask_start + (first_row + row) * arguments.mask_strides[2];
-            float largest = progress[row].largest;
-            // What is not seen has no score.
-            const uint low = min(max(seen[row].begin, start) - start, tile_keys);
-            const uint high = seen[row].end > start ? min(seen[row].end - start, tile_keys) : 0;
-            for (uint key = 0; key < tile_keys; key++) {
-                float score = own[key] * arguments.scale;
-                if (has_mask) {
-                    score = key >= low && key < high
-                                ? masked<T>(mask, mask_row + (start + key) * arguments.mask_strides[3], score)
-                                : -INFINITY;
-                }
-                own[key] = key >= low && key < high ? score : -INFINITY;
-            }
-            for (uint key = 0; key < tile_keys; key++) {
-                largest = larger(largest, own[key]);
-            }
-            const float factor = correction(progress[row].largest, largest);
-            float sum = progress[row].sum * factor;
-            for (uint key = 0; key < tile_keys; key++) {
-                own[key] = exponential(own[key], largest);
-            }
-            for (uint key = 0; key < tile_keys; key++) {
-                sum += own[key];
-            }
-            progress[row] = {largest, sum};
-            if (factor != 1.0f) {
-                VECTOR_LOOP
-                for (uint e = 0; e < width; e++) {
-                    sums[row * width + e] *= factor;
-                }
-            }
-        }
-        const uint whole_count = (count + unrolled - 1) / unrolled * unrolled;
-        for (uint key = 0; key < whole_count; key++) {
-            device const T *value = v + (start + key) * arguments.v_strides[2];
-            const uint inside = key < count ? arguments.value_size : 0;
-            thread float *row_of_panel = panel + key * width;
-            if (arguments.v_strides[3] == 1) {
-                VECTOR_LOOP
-                for (uint e = 0; e < inside; e++) {
-                    row_of_panel[e] = Element<T>::get(value[e]);
-                }
-            } else {
-                VECTOR_LOOP
-                for (uint e = 0; e < inside; e++) {
-                    row_of_panel[e] = Element<T>::get(value[e * arguments.v_strides[3]]);
-                }
+                const bool is_inside = row < rows && e < arguments.head_size;
+                const ulong place = (first_row + row) * arguments.q_strides[2] + e * arguments.q_strides[3];
+                queries[row * depth + e] = is_inside ? Element<T>::get(q[place]) : 0.0f;
             }
             VECTOR_LOOP
-            for (uint e = inside; e < width; e++) {
-                row_of_panel[e] = 0.0f;
+            for (uint e = 0; e < width; e++) {
+                sums[row * width + e] = 0.0f;
+            }
+            progress[row] = {-INFINITY, 0.0f};
+            seen[row] = {0, 0};
+            if (row < rows) {
+                seen[row] = keys_of(arguments, lengths, batch, first_row + row);
+                if (seen[row].begin < seen[row].end) {
+                    begin = min(begin, seen[row].begin);
+                    end = max(end, seen[row].end);
+                }
             }
         }
-        multiply_all(sums, width, panel, width, scores, tile_keys, whole_rows, whole_count, width);
-    }
-    for (uint row = 0; row < rows; row++) {
-        const float sum = progress[row].sum;
-        for (uint e = 0; e < arguments.value_size; e++) {
-            // A row that sees no key is 0.
-            const float value = sum == 0.0f ? 0.0f : sums[row * width + e] / sum;
-            y[row * arguments.y_strides[2] + e * arguments.y_strides[3]] = Element<T>::put(value);
+
+        for (uint start = begin; start < end; start += tile_keys) {
+            const uint count = min(tile_keys, end - start);
+            for (uint i = 0; i < whole_rows * tile_keys; i++) {
+                scores[i] = 0.0f;
+            }
+            device const T *keys = k + start * arguments.k_strides[2];
+            if (rows <= few_rows) {
+                few_scores<T>(arguments, keys, queries, depth, rows, count, scores);
+            } else {
+                for (uint e = 0; e < depth; e++) {
+                    for (uint key = 0; key < tile_keys; key++) {
+                        const bool is_inside = key < count && e < arguments.head_size;
+                        panel[e * panel_stride + key] =
+                            is_inside ? Element<T>::get(keys[key * arguments.k_strides[2] + e * arguments.k_strides[3]])
+                                      : 0.0f;
+                    }
+                }
+                multiply_all(scores, tile_keys, panel, panel_stride, queries, depth, whole_rows, depth, tile_keys);
+            }
+            for (uint row = 0; row < rows; row++) {
+                thread float *own = scores + row * tile_keys;
+                const ulong mask_row = mask_start + (first_row + row) * arguments.mask_strides[2];
+                float largest = progress[row].largest;
+                // What is not seen has no score.
+                const uint low = min(max(seen[row].begin, start) - start, tile_keys);
+                const uint high = seen[row].end > start ? min(seen[row].end - start, tile_keys) : 0;
+                for (uint key = 0; key < tile_keys; key++) {
+                    float score = own[key] * arguments.scale;
+                    if (has_mask) {
+                        score = key >= low && key < high
+                                    ? masked<T>(mask, mask_row + (start + key) * arguments.mask_strides[3], score)
+                                    : -INFINITY;
+                    }
+                    own[key] = key >= low && key < high ? score : -INFINITY;
+                }
+                for (uint key = 0; key < tile_keys; key++) {
+                    largest = larger(largest, own[key]);
+                }
+                const float factor = correction(progress[row].largest, largest);
+                float sum = progress[row].sum * factor;
+                for (uint key = 0; key < tile_keys; key++) {
+                    own[key] = exponential(own[key], largest);
+                }
+                for (uint key = 0; key < tile_keys; key++) {
+                    sum += own[key];
+                }
+                progress[row] = {largest, sum};
+                if (factor != 1.0f) {
+                    VECTOR_LOOP
+                    for (uint e = 0; e < width; e++) {
+                        sums[row * width + e] *= factor;
+                    }
+                }
+            }
+            const uint whole_count = (count + unrolled - 1) / unrolled * unrolled;
+            for (uint key = 0; key < whole_count; key++) {
+                device const T *value = v + (start + key) * arguments.v_strides[2];
+                const uint inside = key < count ? arguments.value_size : 0;
+                thread float *row_of_panel = panel + key * width;
+                if (arguments.v_strides[3] == 1) {
+                    VECTOR_LOOP
+                    for (uint e = 0; e < inside; e++) {
+                        row_of_panel[e] = Element<T>::get(value[e]);
+                    }
+                } else {
+                    VECTOR_LOOP
+                    for (uint e = 0; e < inside; e++) {
+                        row_of_panel[e] = Element<T>::get(value[e * arguments.v_strides[3]]);
+                    }
+                }
+                VECTOR_LOOP
+                for (uint e = inside; e < width; e++) {
+                    row_of_panel[e] = 0.0f;
+                }
+            }
+            multiply_all(sums, width, panel, width, scores, tile_keys, whole_rows, whole_count, width);
+        }
+        for (uint row = 0; row < rows; row++) {
+            const float sum = progress[row].sum;
+            for (uint e = 0; e < arguments.value_size; e++) {
+                // A row that sees no key is 0.
+                const float value = sum == 0.0f ? 0.0f : sums[row * width + e] / sum;
+                y[(first_row + row) * arguments.y_strides[2] + e * arguments.y_strides[3]] = Element<T>::put(value);
+            }
         }
     }
 }

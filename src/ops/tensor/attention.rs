@@ -104,9 +104,9 @@ impl Ops {
     /// heads, rows, value size]`; both sizes are at most 256. The heads of `q` share those of `k` and `v` in groups of
     /// neighbours (Ainslie et al. 2023, arXiv:2305.13245). All have one type, which is a float; all is computed as `f32` and
     /// rounded once. No row of scores is stored (Milakov and Gimelshein 2018, arXiv:1805.02867). A row that sees no key is 0; a
-    /// row with NaN or positive infinity among its scores is NaN. Keys that a mask or the order hides, and keys of
-    /// other sequences, may be multiplied by 0, so their values have to be finite; those beyond the lengths of all rows are not read. With `u = 2^-24`, `d` elements
-    /// of a head and `n` keys, `e = 2 (d + 2) u scale max(|q| . |k|) + (n + 40) u` and all weights `p`, an element is wrong by at most
+    /// row with NaN or positive infinity among its scores is NaN. Keys that a mask or the order hides may be multiplied by 0, so
+    /// their values have to be finite; those beyond the lengths are not read, and those of other sequences may hold anything.
+    /// With `u = 2^-24`, `d` elements of a head and `n` keys, `e = 2 (d + 2) u scale max(|q| . |k|) + (n + 40) u` and all weights `p`, an element is wrong by at most
     /// `e sum(p |v|)`, to the first order. Kernels `attention_rows` and, on GPUs, `attention_row` of that type. [`Ops::attention`] is
     /// the engine's, over a [`KvCache`](crate::ops::KvCache).
     ///

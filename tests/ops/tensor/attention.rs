@@ -1,8 +1,9 @@
 //! Attention of tensors against float64.
 
 use half::{bf16, f16};
-use metal_bridge::Error;
 use metal_bridge::ops::{Attention, Causality, DataType, Element, KeyLengths, Tensor};
+use metal_bridge::{Buffer, Error};
+use rand::Rng;
 
 use super::attention_model::{Case, Lengths};
 use super::rows::{both, lockstep};
@@ -139,6 +140,57 @@ fn rows_of_what_is_not_finite() {
         let y = of(&y_buffer);
         run(|encoder| ops.scaled_dot_product_attention(encoder, of(&q), of(&k), of(&v), &all, y));
         assert!(read::<f32>(&y_buffer).iter().all(|y| y.is_nan()));
+    }
+}
+
+/// What is not finite in one sequence stays there, whatever rows its neighbours share tiles with.
+#[test]
+fn sequences_do_not_reach_each_other() {
+    const ROWS: usize = 70;
+    // Sequences of several lengths; the one from 7 to 40 crosses a tile. Rows 0, 1 and 64 to 69 are outside of all.
+    let offsets = [2u32, 7, 40, 41, 64];
+    let foul = 7..40;
+    let mut rng = rng(530);
+    let mut values = |spoil: Option<f32>| -> Vec<f32> {
+        let mut values: Vec<f32> = (0..2 * ROWS).map(|_| rng.random_range(-1.0..1.0)).collect();
+        if let Some(value) = spoil {
+            values[2 * foul.start..2 * foul.end].fill(value);
+        }
+        values
+    };
+    let (q, lengths, y_buffer) = (
+        buffer(&values(None)),
+        buffer(&offsets),
+        room::<f32>(2 * ROWS),
+    );
+    fn of(buffer: &Buffer) -> Tensor<'_> {
+        Tensor::of::<f32>(buffer, &[1, 1, ROWS, 2]).unwrap()
+    }
+    for (k, v) in [
+        (None, Some(f32::INFINITY)),
+        (None, Some(f32::NAN)),
+        (Some(f32::NAN), None),
+    ] {
+        let (k, v) = (buffer(&values(k)), buffer(&values(v)));
+        for ops in both() {
+            for causality in [Causality::None, Causality::FromFirst] {
+                let attention = Attention {
+                    causality,
+                    lengths: KeyLengths::Offsets(Tensor::of::<u32>(&lengths, &[5]).unwrap()),
+                    ..Attention::default()
+                };
+                let y = of(&y_buffer);
+                run(|encoder| {
+                    ops.scaled_dot_product_attention(encoder, of(&q), of(&k), of(&v), &attention, y)
+                });
+                let y = read::<f32>(&y_buffer);
+                for (row, y) in y.chunks(2).enumerate() {
+                    let is_finite = y.iter().all(|y| y.is_finite());
+                    assert_eq!(is_finite, !foul.contains(&row), "row {row}: {y:?}");
+                    assert!((2..64).contains(&row) || y == [0.0; 2], "row {row}: {y:?}");
+                }
+            }
+        }
     }
 }
 
