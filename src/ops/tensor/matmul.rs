@@ -81,7 +81,7 @@ impl Ops {
     /// With `u = 2^-24` and `g(t) = t u / (1 - t u)`, sums of floats are wrong by at most `g(k + 2) |A| |B|`, element by element;
     /// scaled sums of integers by `g(k / 16 + groups + 3) |A| |B|`, where A and B are scaled. Each of alpha, beta C, the bias and the
     /// activation adds roundings of `f32`, and the type of `y` one more.
-    /// If `k` is 0 the product is 0. Results of `i32` take `alpha` 1, `beta` 0 or 1, and neither scales nor an activation.
+    /// If `k` or `alpha` is 0 the product is 0, and no scale is read. Results of `i32` take `alpha` 1, `beta` 0 or 1, and neither scales nor an activation.
     ///
     /// # Errors
     ///
@@ -164,6 +164,10 @@ impl<'a> Product<'a> {
         }
         let activation = options.check(&a, &y)?;
         let group = options.group(m, n, k)?;
+        // Without a product there is nothing to scale, not even by what is not finite.
+        if k == 0 || options.alpha == 0.0 {
+            (options.scale_a, options.scale_b) = (None, None);
+        }
         let product = Product {
             options,
             a,

@@ -244,3 +244,31 @@ fn bad_products_of_bytes_are_refused_by_name() {
     );
     assert_eq!(read::<u8>(&y_buffer), [0; 64]);
 }
+
+/// Without a product the scales do not matter, even if they are not finite.
+#[test]
+fn scales_of_no_product_are_not_read() {
+    let (x, scales) = (buffer(&[1i8; 64]), buffer(&[f32::INFINITY; 16]));
+    let (bias, y_buffer) = (buffer(&[2.0f32; 16]), room::<f32>(128));
+    let scale = |shape: &[usize]| Some(Tensor::of::<f32>(&scales, shape).unwrap());
+    // Few rows and many, few columns and many; no elements to add up, and a factor of 0.
+    for (m, n) in [(2, 8), (8, 8), (8, 2)] {
+        for (k, alpha) in [(0, 1.0), (4, 0.0)] {
+            let options = Matmul {
+                alpha,
+                bias: Some(Tensor::of::<f32>(&bias, &[n]).unwrap()),
+                scale_a: scale(&[m]),
+                scale_b: scale(&[n]),
+                ..Matmul::default()
+            };
+            let (a, b) = (Tensor::of::<i8>(&x, &[m, k]), Tensor::of::<i8>(&x, &[k, n]));
+            let y = Tensor::of::<f32>(&y_buffer, &[m, n]).unwrap();
+            run(|encoder| ops().matmul(encoder, options, a.unwrap(), b.unwrap(), y));
+            assert_eq!(
+                read::<f32>(&y_buffer)[..m * n],
+                vec![2.0; m * n],
+                "{m} {n} {k}"
+            );
+        }
+    }
+}
