@@ -1,4 +1,4 @@
-//! The device, an addition, a product of matrices, and how wide a kernel runs.
+//! The device, an addition, a product of matrices, how wide a kernel runs, and what the operations took.
 
 use std::error::Error;
 use std::io::{Write, stdout};
@@ -24,6 +24,7 @@ pub fn demo(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let ops = MetalOps::new(MetalBackend::initialize()?);
     let backend = ops.backend();
     writeln!(out, "device: {}", backend.name())?;
+    ops.enable_metrics(true);
 
     let four = |values: [f32; 4]| backend.create_buffer_with_data(&values, StorageMode::Shared);
     let (a, b) = (four([1.0, 2.0, 3.0, 4.0])?, four([5.0, 6.0, 7.0, 8.0])?);
@@ -65,5 +66,7 @@ pub fn demo(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let doubled = read(&c)?;
     writeln!(out, "2 a b = {doubled:?}")?;
     assert_eq!(doubled, [38.0, 44.0, 86.0, 100.0]);
+
+    write!(out, "{}", ops.metrics())?;
     Ok(())
 }

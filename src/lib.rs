@@ -157,7 +157,9 @@ pub mod sanitizer;
 pub mod software;
 pub mod sys;
 
-pub use backend::{Allocation, MetalBackend, MetalOps, Qkv};
+pub use backend::{
+    Allocation, Batch, MetalBackend, MetalOps, Metrics, OperationMetrics, Peak, Qkv,
+};
 pub use error::{Error, Failure, Result};
 pub use metal::blit::BlitEncoder;
 pub use metal::buffer::{Buffer, StorageMode};

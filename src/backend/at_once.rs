@@ -6,7 +6,7 @@ use crate::metal::buffer::Buffer;
 use crate::metal::compute::ComputeEncoder;
 use crate::ops::{Binary, Comparison, Element, Matmul, Right, Tensor, Unary};
 
-/// Calls of [`Ops`](crate::ops::Ops) with the same arguments; in brackets their parameters besides `'a`.
+/// Calls of [`Ops`](crate::ops::Ops) with the same arguments, at once and for a batch; in brackets their parameters besides `'a`.
 macro_rules! at_once {
     ($($name:ident $([$($parameter:tt)*])? ($($argument:ident: $type:ty),*);)*) => {
         impl crate::backend::slices::MetalOps {
@@ -18,6 +18,19 @@ macro_rules! at_once {
                 /// See [`MetalOps`](crate::MetalOps).
                 pub fn $name<'a $(, $($parameter)*)?>(&self, $($argument: $type),*) -> crate::error::Result<()> {
                     self.at_once(|encoder| self.backend().ops().$name(encoder, $($argument),*))
+                }
+            )*
+        }
+
+        impl crate::backend::batch::Batch<'_> {
+            $(
+                #[doc = concat!("Queues [`Ops::", stringify!($name), "`](crate::ops::Ops::", stringify!($name), ").")]
+                ///
+                /// # Errors
+                ///
+                /// See [`Batch::encode`](crate::Batch::encode).
+                pub fn $name<'a $(, $($parameter)*)?>(&mut self, $($argument: $type),*) -> crate::error::Result<()> {
+                    self.encode(|ops, encoder| ops.$name(encoder, $($argument),*))
                 }
             )*
         }
@@ -43,7 +56,9 @@ impl MetalOps {
         &self,
         encode: impl FnOnce(&mut ComputeEncoder<'_>) -> Result<()>,
     ) -> Result<()> {
-        self.backend().submit(encode)?.wait()
+        let mut batch = self.batch();
+        batch.encode(|_, encoder| encode(encoder))?;
+        batch.run()
     }
 
     /// [`Ops::matmul`](crate::ops::Ops::matmul), at once.

@@ -1,11 +1,16 @@
-//! Norms, convolutions, poolings and attention of [`MetalOps`](crate::MetalOps) on tensors.
+//! Reductions, norms, convolutions, poolings and attention of [`MetalOps`](crate::MetalOps) on tensors.
 
 use crate::backend::at_once::at_once;
 use crate::ops::{
-    Attention, Convolution, Interpolation, Norm, Pooling, RunningStatistics, Tensor, Windows,
+    ArgReduction, Attention, Convolution, Interpolation, Norm, Pooling, Reduction,
+    RunningStatistics, Tensor, Windows,
 };
 
 at_once! {
+    reduce(reduction: Reduction, x: impl Into<Tensor<'a>>, axes: &[usize], y: impl Into<Tensor<'a>>);
+    arg_reduce(reduction: ArgReduction, x: impl Into<Tensor<'a>>, axis: usize, y: impl Into<Tensor<'a>>);
+    softmax(x: impl Into<Tensor<'a>>, axis: usize, y: impl Into<Tensor<'a>>);
+    log_softmax(x: impl Into<Tensor<'a>>, axis: usize, y: impl Into<Tensor<'a>>);
     layer_norm(x: impl Into<Tensor<'a>>, axes: &[usize], norm: &Norm<'a>, y: impl Into<Tensor<'a>>);
     rms_norm_along(x: impl Into<Tensor<'a>>, axes: &[usize], norm: &Norm<'a>, y: impl Into<Tensor<'a>>);
     group_norm(x: impl Into<Tensor<'a>>, groups: usize, norm: &Norm<'a>, y: impl Into<Tensor<'a>>);

@@ -6,10 +6,16 @@ mod allocations;
 mod at_once;
 mod at_once_layers;
 mod at_once_tensors;
+mod batch;
 mod kernels;
 mod metal_backend;
+mod metrics;
+mod peak;
+mod recorder;
 mod slices;
 
 pub use allocations::Allocation;
+pub use batch::Batch;
 pub use metal_backend::MetalBackend;
+pub use metrics::{Metrics, OperationMetrics, Peak};
 pub use slices::{MetalOps, Qkv};

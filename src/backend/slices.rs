@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::backend::metal_backend::MetalBackend;
+use crate::backend::recorder::Recorder;
 use crate::error::{Error, Failure, Result};
 use crate::metal::buffer::{Buffer, StorageMode};
 use crate::metal::compute::ComputeEncoder;
@@ -43,7 +44,8 @@ pub struct Qkv {
 /// ```
 #[derive(Debug, Clone)]
 pub struct MetalOps {
-    backend: Arc<MetalBackend>,
+    pub(super) backend: Arc<MetalBackend>,
+    pub(super) recorder: Arc<Recorder>,
 }
 
 impl MetalOps {
@@ -51,6 +53,7 @@ impl MetalOps {
     pub fn new(backend: impl Into<Arc<MetalBackend>>) -> MetalOps {
         MetalOps {
             backend: backend.into(),
+            recorder: Arc::default(),
         }
     }
 
@@ -173,13 +176,11 @@ impl MetalOps {
             .iter()
             .map(|weight| self.output(function, &[m, weight.rows()]))
             .collect::<Result<Vec<_>>>()?;
-        let submission = self.backend.submit(|encoder| {
-            weights
-                .iter()
-                .zip(&outputs)
-                .try_for_each(|(weight, y)| self.backend.ops().linear(encoder, weight, &x, y, m))
-        })?;
-        submission.wait()?;
+        let mut batch = self.batch();
+        for (weight, y) in weights.iter().zip(&outputs) {
+            batch.encode(|ops, encoder| ops.linear(encoder, weight, &x, y, m))?;
+        }
+        batch.run()?;
         for (result, output) in results.iter_mut().zip(&outputs) {
             *result = output.wait_read::<f32>()?.to_vec();
         }
@@ -193,7 +194,7 @@ impl MetalOps {
         encode: impl FnOnce(&mut ComputeEncoder<'_>, &Buffer) -> Result<()>,
     ) -> Result<Vec<f32>> {
         let y = self.output("MetalOps", &[count])?;
-        self.backend.submit(|encoder| encode(encoder, &y))?.wait()?;
+        self.at_once(|encoder| encode(encoder, &y))?;
         Ok(y.wait_read::<f32>()?.to_vec())
     }
 

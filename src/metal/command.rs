@@ -103,11 +103,23 @@ impl CommandBuffer {
         &mut self,
         dispatch_type: DispatchType,
     ) -> Result<ComputeEncoder<'_>> {
+        let handle = self.open_compute_encoder(dispatch_type)?;
+        Ok(ComputeEncoder::new(handle, &mut self.recording))
+    }
+
+    /// An encoder that ends when its handle is dropped, which has to be before another one begins.
+    pub(super) fn open_compute_encoder(
+        &mut self,
+        dispatch_type: DispatchType,
+    ) -> Result<Handle<sys::mtb_compute_encoder>> {
         let (raw, dispatch_type) = (self.as_ptr(), dispatch_type.to_sys());
         // SAFETY: returns an owned encoder, or NULL and an owned error.
-        let handle =
-            unsafe { create(|error| sys::mtb_compute_encoder_create(raw, dispatch_type, error)) }?;
-        Ok(ComputeEncoder::new(handle, &mut self.recording))
+        unsafe { create(|error| sys::mtb_compute_encoder_create(raw, dispatch_type, error)) }
+    }
+
+    /// What the command buffer uses so far.
+    pub(super) fn recording(&mut self) -> &mut Recording {
+        &mut self.recording
     }
 
     /// Begins to record copies and fills (`blitCommandEncoder`).

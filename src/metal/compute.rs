@@ -7,6 +7,7 @@ use bytemuck::NoUninit;
 use super::access::Access;
 use super::buffer::Buffer;
 use super::device::Size;
+use super::dispatches::Dispatches;
 use super::handle::{Handle, c_string, check};
 use super::pipeline::ComputePipeline;
 use super::recording::Recording;
@@ -42,8 +43,12 @@ pub const MAX_INLINE_BYTES: usize = sys::MTB_MAX_INLINE_BYTES as usize;
 ///
 /// What is set (pipeline, buffers, bytes, threadgroup memory) stays set until it is replaced.
 pub struct ComputeEncoder<'a> {
-    handle: Handle<sys::mtb_compute_encoder>,
+    raw: *mut sys::mtb_compute_encoder,
+    /// Ends the encoder; none if another object does.
+    _handle: Option<Handle<sys::mtb_compute_encoder>>,
     recording: &'a mut Recording,
+    /// Of an encoder that places the barriers itself.
+    pub(super) dispatches: Option<&'a mut Dispatches>,
 }
 
 impl<'a> ComputeEncoder<'a> {
@@ -51,11 +56,31 @@ impl<'a> ComputeEncoder<'a> {
         handle: Handle<sys::mtb_compute_encoder>,
         recording: &'a mut Recording,
     ) -> ComputeEncoder<'a> {
-        ComputeEncoder { handle, recording }
+        ComputeEncoder {
+            raw: handle.as_ptr(),
+            _handle: Some(handle),
+            recording,
+            dispatches: None,
+        }
     }
 
-    fn as_ptr(&self) -> *mut sys::mtb_compute_encoder {
-        self.handle.as_ptr()
+    /// An open encoder that goes on after this value, and places the barriers itself.
+    pub(super) fn lent(
+        handle: &'a Handle<sys::mtb_compute_encoder>,
+        recording: &'a mut Recording,
+        dispatches: &'a mut Dispatches,
+    ) -> ComputeEncoder<'a> {
+        ComputeEncoder {
+            raw: handle.as_ptr(),
+            _handle: None,
+            recording,
+            dispatches: Some(dispatches),
+        }
+    }
+
+    /// The encoder, which lives at least as long as this value.
+    pub(super) fn as_ptr(&self) -> *mut sys::mtb_compute_encoder {
+        self.raw
     }
 
     /// Names the encoder in Metal's tools and errors (`label`).
@@ -228,6 +253,7 @@ impl<'a> ComputeEncoder<'a> {
             threads.into().to_sys(),
             threads_per_threadgroup.into().to_sys(),
         );
+        self.order_dispatch()?;
         // SAFETY: the encoder is live; what the kernel does is the caller's promise.
         unsafe {
             check(|error| {
@@ -255,41 +281,11 @@ impl<'a> ComputeEncoder<'a> {
             threadgroups.into().to_sys(),
             threads_per_threadgroup.into().to_sys(),
         );
+        self.order_dispatch()?;
         // SAFETY: the encoder is live; what the kernel does is the caller's promise.
         unsafe {
             check(|error| {
                 sys::mtb_compute_encoder_dispatch_threadgroups(self.as_ptr(), grid, group, error)
-            })
-        }
-    }
-
-    /// Lets later dispatches see what earlier ones wrote to any buffer (`memoryBarrierWithScope:`).
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Internal`](crate::Error::Internal).
-    pub fn memory_barrier(&mut self) -> Result<()> {
-        // SAFETY: the encoder is live.
-        unsafe { check(|error| sys::mtb_compute_encoder_memory_barrier(self.as_ptr(), error)) }
-    }
-
-    /// Lets later dispatches see what earlier ones wrote to these buffers (`memoryBarrierWithResources:count:`).
-    ///
-    /// # Errors
-    ///
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for no buffers,
-    /// [`Error::WrongDevice`](crate::Error::WrongDevice).
-    pub fn memory_barrier_buffers(&mut self, buffers: &[&Buffer]) -> Result<()> {
-        let raw: Vec<_> = buffers.iter().map(|buffer| buffer.as_ptr()).collect();
-        // SAFETY: the encoder and the buffers are live.
-        unsafe {
-            check(|error| {
-                sys::mtb_compute_encoder_memory_barrier_buffers(
-                    self.as_ptr(),
-                    raw.as_ptr(),
-                    raw.len(),
-                    error,
-                )
             })
         }
     }

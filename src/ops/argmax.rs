@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
-use crate::ops::launch::{Grid, Launch, Operand, bytes4};
+use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
 use crate::ops::{Ops, View};
@@ -56,6 +56,7 @@ impl Ops {
                 columns: columns as u32,
             },
             operands: &operands,
+            cost: Cost::new("f32", [rows, columns]),
             threadgroup_memory: 0,
             grid: Grid::Threadgroups {
                 groups: rows.into(),

@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
-use crate::ops::launch::{Grid, Launch, Operand, bytes4};
+use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
 use crate::ops::{KvCache, KvElement, KvShape, Ops, View};
@@ -80,10 +80,11 @@ impl Ops {
         }
         cache.check_rows(FUNCTION, past, rows)?;
         let bytes = bytes4(FUNCTION, "q", &[rows, heads, head_size])?;
+        let read = (past + rows) * kv_heads * head_size * element.bytes();
         let operands = [
             Operand::read("q", q.into(), bytes, 4),
-            Operand::read("the keys", cache.keys(), cache.bytes(), 16),
-            Operand::read("the values", cache.values(), cache.bytes(), 16),
+            Operand::read("the keys", cache.keys(), cache.bytes(), 16).moving(read),
+            Operand::read("the values", cache.values(), cache.bytes(), 16).moving(read),
             Operand::write("y", y.into(), bytes, 16),
         ];
         if rows == 0 {
@@ -103,6 +104,7 @@ impl Ops {
                 scale,
             },
             operands: &operands,
+            cost: Cost::new(element.name(), [4, rows, heads, past + rows, head_size]),
             threadgroup_memory: plan.shared_floats.next_multiple_of(4) * size_of::<f32>(),
             grid: Grid::Threadgroups {
                 groups: Size::new(heads, plan.groups, 1),

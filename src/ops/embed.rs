@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::Result;
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
-use crate::ops::launch::{Grid, Launch, Operand, bytes4};
+use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
 use crate::ops::{Ops, View, Weight, WeightType};
@@ -46,7 +46,8 @@ impl Ops {
                 table.view(),
                 table.bytes(),
                 table.kind().alignment(),
-            ),
+            )
+            .moving(table.bytes() / table.rows() * count),
             Operand::read("ids", ids.into(), bytes4(FUNCTION, "ids", &[count])?, 4),
             Operand::write("y", y.into(), bytes4(FUNCTION, "y", &[count, k])?, 4),
         ];
@@ -69,6 +70,7 @@ impl Ops {
                 k: k as u32,
             },
             operands: &operands,
+            cost: Cost::bytes_only(table.kind().name()),
             threadgroup_memory: 0,
             grid: Grid::Threads {
                 grid: Size::new(k.div_ceil(CHUNK_ELEMENTS), count, 1),

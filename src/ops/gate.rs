@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::metal::compute::ComputeEncoder;
-use crate::ops::launch::{Grid, Launch, Operand, bytes4};
+use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::KernelName;
 use crate::ops::shader::Shader;
 use crate::ops::{Ops, View};
@@ -41,6 +41,7 @@ impl Ops {
             pipeline: &self.pipelines.pipeline(kernel)?,
             arguments: count as u32,
             operands: &operands,
+            cost: Cost::new("f32", [count]),
             threadgroup_memory: 0,
             grid: Grid::Threads {
                 grid: count.div_ceil(4).into(),

@@ -6,7 +6,7 @@ use crate::error::{Error, Failure, Result};
 use crate::metal::buffer::{Buffer, StorageMode};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::{Device, Size};
-use crate::ops::launch::{Grid, Launch, Operand, bytes4, elements};
+use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4, elements};
 use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
 use crate::ops::{Ops, View};
@@ -29,6 +29,14 @@ impl KvElement {
         match self {
             KvElement::F32 => 4,
             KvElement::F16 => 2,
+        }
+    }
+
+    /// As [`DataType::name`](crate::ops::DataType::name).
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            KvElement::F32 => "f32",
+            KvElement::F16 => "f16",
         }
     }
 }
@@ -184,11 +192,12 @@ impl Ops {
         } = *cache.shape();
         cache.check_rows(FUNCTION, past, rows)?;
         let bytes = bytes4(FUNCTION, "k", &[rows, kv_heads, head_size])?;
+        let written = rows * kv_heads * head_size * element.bytes();
         let operands = [
             Operand::read("k", k.into(), bytes, 16),
             Operand::read("v", v.into(), bytes, 16),
-            Operand::write("the keys", cache.keys(), cache.bytes(), 16),
-            Operand::write("the values", cache.values(), cache.bytes(), 16),
+            Operand::write("the keys", cache.keys(), cache.bytes(), 16).moving(written),
+            Operand::write("the values", cache.values(), cache.bytes(), 16).moving(written),
         ];
         if rows == 0 {
             return Ok(());
@@ -208,6 +217,7 @@ impl Ops {
                 past: past as u32,
             },
             operands: &operands,
+            cost: Cost::bytes_only(element.name()),
             threadgroup_memory: 0,
             grid: Grid::Threads {
                 grid: Size::new(kv_heads * head_size / 4, rows, 1),

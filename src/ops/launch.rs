@@ -3,8 +3,11 @@
 use bytemuck::NoUninit;
 
 use crate::error::{Error, Failure, Result};
+use crate::metal;
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
+use crate::metal::dispatches::Work;
+use crate::metal::hazards::Reach;
 use crate::metal::pipeline::ComputePipeline;
 use crate::ops::View;
 
@@ -25,6 +28,8 @@ pub(crate) struct Operand<'a> {
     bytes: usize,
     alignment: usize,
     access: Access,
+    /// Bytes that the kernel moves, if it does not go to all of them.
+    moved: Option<usize>,
 }
 
 impl<'a> Operand<'a> {
@@ -41,6 +46,7 @@ impl<'a> Operand<'a> {
             bytes,
             alignment,
             access: Access::Read,
+            moved: None,
         }
     }
 
@@ -57,6 +63,7 @@ impl<'a> Operand<'a> {
             bytes,
             alignment,
             access: Access::Write,
+            moved: None,
         }
     }
 
@@ -65,6 +72,27 @@ impl<'a> Operand<'a> {
         Operand {
             access: Access::WriteInPlace,
             ..self
+        }
+    }
+
+    /// The same operand, of which the kernel goes to no more than `bytes` bytes, wherever they lie.
+    pub(crate) fn moving(self, bytes: usize) -> Operand<'a> {
+        Operand {
+            moved: Some(bytes.min(self.bytes)),
+            ..self
+        }
+    }
+
+    /// The range that the kernel reads or writes.
+    fn reach(&self) -> Reach<'a> {
+        let start = self.view.offset();
+        Reach {
+            buffer: self.view.buffer(),
+            bytes: start..start.saturating_add(self.bytes),
+            access: match self.access {
+                Access::Read => metal::access::Access::Read,
+                Access::Write | Access::WriteInPlace => metal::access::Access::Write,
+            },
         }
     }
 
@@ -85,6 +113,33 @@ impl<'a> Operand<'a> {
     }
 }
 
+/// What a dispatch takes besides its bytes, for metrics.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cost {
+    data_type: &'static str,
+    flops: u64,
+}
+
+impl Cost {
+    /// The product of `factors` floating-point operations, in elements of this type.
+    pub(crate) fn new<const N: usize>(data_type: &'static str, factors: [usize; N]) -> Cost {
+        Cost {
+            data_type,
+            flops: factors
+                .iter()
+                .fold(1, |all, factor| all.saturating_mul(*factor as u64)),
+        }
+    }
+
+    /// No floating-point operations worth counting: the bytes say what the dispatch costs.
+    pub(crate) fn bytes_only(data_type: &'static str) -> Cost {
+        Cost {
+            data_type,
+            flops: 0,
+        }
+    }
+}
+
 /// One dispatch of one of our kernels: `arguments` is bound at index 0, the operands at 1 and up.
 pub(crate) struct Launch<'a, A> {
     /// The operation, for errors.
@@ -92,6 +147,8 @@ pub(crate) struct Launch<'a, A> {
     pub(crate) pipeline: &'a ComputePipeline,
     pub(crate) arguments: A,
     pub(crate) operands: &'a [Operand<'a>],
+    /// The type of the elements, and the floating-point operations of the dispatch, as `Metrics` defines them.
+    pub(crate) cost: Cost,
     /// Bytes of dynamic threadgroup memory at index 0; zero for none.
     pub(crate) threadgroup_memory: usize,
     pub(crate) grid: Grid,
@@ -145,6 +202,7 @@ impl<A: NoUninit> Launch<'_, A> {
         // Kernels without threadgroup memory set zero here: otherwise the length that an earlier dispatch of the encoder has
         // set would count against the limit.
         encoder.set_threadgroup_memory_length(self.threadgroup_memory, 0)?;
+        encoder.note(self.work(), self.operands.iter().map(Operand::reach))?;
         // SAFETY: every operand was checked to lie within its buffer, and the caller promises that the kernel stays within
         // them; the sources under shaders/ are plain arithmetic that ends on any data.
         unsafe {
@@ -155,6 +213,18 @@ impl<A: NoUninit> Launch<'_, A> {
                     threadgroup,
                 } => encoder.dispatch_threadgroups(groups, threadgroup),
             }
+        }
+    }
+}
+
+impl<A> Launch<'_, A> {
+    fn work(&self) -> Work {
+        let moved = |operand: &Operand<'_>| operand.moved.unwrap_or(operand.bytes) as u64;
+        Work {
+            operation: self.function,
+            data_type: self.cost.data_type,
+            flops: self.cost.flops,
+            bytes: self.operands.iter().map(moved).sum(),
         }
     }
 }

@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::Result;
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
-use crate::ops::launch::{Grid, Launch, Operand, bytes4};
+use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
 use crate::ops::{LaneExecution, Ops, View, Weight, WeightType};
@@ -158,6 +158,7 @@ impl Ops {
                 k: k as u32,
             },
             operands: &operands,
+            cost: Cost::new(weight.kind().name(), [2, m, n, k]),
             threadgroup_memory: 0,
             grid,
         };

@@ -42,6 +42,7 @@ mod linear;
 mod norm;
 #[expect(clippy::module_inception)] // It holds `Ops`.
 mod ops;
+mod peak;
 mod pipelines;
 mod rope;
 mod shader;

@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
-use crate::ops::launch::{Grid, Launch, Operand, bytes4};
+use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
 use crate::ops::{LaneExecution, Ops, View};
@@ -145,6 +145,7 @@ impl Ops {
                 epsilon,
             },
             operands,
+            cost: Cost::bytes_only("f32"),
             threadgroup_memory: 0,
             grid: Grid::Threadgroups {
                 groups: rows.into(),

@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
-use crate::ops::launch::{Grid, Launch, Operand, bytes4};
+use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
 use crate::ops::{Ops, View};
@@ -165,6 +165,7 @@ impl Ops {
                 pairs: pairs as u32,
             },
             operands: &operands,
+            cost: Cost::new("f32", [2, rows, heads, pairs]),
             threadgroup_memory: 0,
             grid: Grid::Threads {
                 grid: Size::new(pairs, rows, 1),

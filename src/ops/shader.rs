@@ -57,6 +57,7 @@ shaders! {
     MatvecBlocks "matvec_blocks.metal"
     Norm "norm.metal"
     Normalization "tensor/normalization.metal"
+    Peak "peak.metal"
     Pooling "tensor/pooling.metal"
     Random "tensor/random.metal"
     Reduction "tensor/reduction.metal"

@@ -27,6 +27,16 @@ impl WeightType {
         WeightType::Q4_0,
     ];
 
+    /// `f32`, `f16`, `q8_0` or `q4_0`.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            WeightType::F32 => "f32",
+            WeightType::F16 => "f16",
+            WeightType::Q8_0 => "q8_0",
+            WeightType::Q4_0 => "q4_0",
+        }
+    }
+
     /// Elements that are stored together: the number of columns has to be a multiple of it.
     pub const fn block_elements(self) -> usize {
         match self {

@@ -10,7 +10,7 @@ fn the_demo_prints_what_it_computes() {
     example::demo(&mut out).expect("the demo");
     let text = String::from_utf8(out).expect("text");
     let lines: Vec<&str> = text.lines().collect();
-    let [device, sum, product, widths, doubled] = lines[..] else {
+    let [device, sum, product, widths, doubled, ref table @ ..] = lines[..] else {
         panic!("{text}");
     };
     let name = device.strip_prefix("device: ").expect("a device");
@@ -21,4 +21,9 @@ fn the_demo_prints_what_it_computes() {
     let widths = widths.strip_prefix("threadExecutionWidth: 32, maxTotalThreadsPerThreadgroup: ");
     let most: usize = widths.expect("widths").parse().expect("a number");
     assert!(most >= 32, "{text}");
+    for operation in ["| Ops::binary | f32 | 1 |", "| Ops::matmul | f32 | 1 |"] {
+        let rows = table.iter().filter(|row| row.starts_with(operation));
+        assert_eq!(rows.count(), 1, "{text}");
+    }
+    assert_eq!(table.len(), 4, "{text}");
 }

@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
-use crate::ops::launch::{Grid, Launch, Operand};
+use crate::ops::launch::{Cost, Grid, Launch, Operand};
 use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
 use crate::ops::tensor::data_type::DataType;
@@ -149,13 +149,13 @@ impl Ops {
             queries,
             read("k", &k)?,
             read("v", &v)?,
-            Operand::write("y", y.view(), bytes, y.data_type().size()),
+            Operand::write("y", y.view(), bytes, y.data_type().size()).moving(y.memory()),
             // What there is not is bound to q, and not read.
             mask.as_ref()
-                .map_or(Ok(queries), |mask| read("mask", mask))?,
+                .map_or(Ok(queries.moving(0)), |mask| read("mask", mask))?,
             lengths
                 .as_ref()
-                .map_or(Ok(queries), |lengths| read("lengths", lengths))?,
+                .map_or(Ok(queries.moving(0)), |lengths| read("lengths", lengths))?,
         ];
         if y.count() == 0 {
             return operands
@@ -202,6 +202,17 @@ impl Ops {
                 lengths_stride: lengths.map_or(0, |lengths| lengths.strides()[0] as u64),
             },
             operands: &operands,
+            cost: Cost::new(
+                q.data_type().name(),
+                [
+                    2,
+                    sizes.batch,
+                    sizes.heads,
+                    sizes.rows,
+                    sizes.keys,
+                    sizes.head_size + sizes.value_size,
+                ],
+            ),
             threadgroup_memory: 0,
             grid: Grid::Threadgroups {
                 groups: Size::new(sizes.rows.div_ceil(tile_rows), sizes.heads, sizes.batch),

@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
-use crate::ops::launch::{Grid, Launch, Operand};
+use crate::ops::launch::{Cost, Grid, Launch, Operand};
 use crate::ops::pipelines::{Constant, KernelName};
 use crate::ops::shader::Shader;
 use crate::ops::tensor::view::Tensor;
@@ -192,7 +192,8 @@ impl Ops {
                 y.view(),
                 y.extent(function, "y")?,
                 y.data_type().size(),
-            ),
+            )
+            .moving(y.memory()),
         ];
         if let Some(bias) = &bias {
             require_type(function, "bias", bias, x.data_type())?;
@@ -262,6 +263,17 @@ impl Ops {
                 bias_stride: bias.map_or(0, |bias| bias.strides()[0] as u64),
             },
             operands: &operands,
+            // Each element of one side meets the weights of its group's channels of the other.
+            cost: Cost::new(
+                x.data_type().name(),
+                [
+                    2,
+                    [y.count(), x.count()][to],
+                    [x_channels, y_channels][to],
+                    weights.shape[2],
+                    weights.shape[3],
+                ],
+            ),
             threadgroup_memory: 0,
             grid: Grid::Threadgroups {
                 groups: Size::new(

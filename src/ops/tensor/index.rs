@@ -3,14 +3,14 @@
 use crate::error::Result;
 use crate::metal::compute::ComputeEncoder;
 use crate::ops::Ops;
-use crate::ops::launch::Operand;
+use crate::ops::launch::{Cost, Operand};
 use crate::ops::pipelines::{Constant, KernelName};
 use crate::ops::shader::Shader;
 use crate::ops::tensor::arrange::{invalid, require_axis};
 use crate::ops::tensor::data_type::DataType;
 use crate::ops::tensor::layout::{Layout, MAX_RANK};
 use crate::ops::tensor::view::Tensor;
-use crate::ops::tensor::walk::{MAX_PARAMETERS, Part, Walked, require_type};
+use crate::ops::tensor::walk::{MAX_PARAMETERS, Part, Walked, read_operand, require_type};
 
 const GATHERS: [&str; 4] = ["gather_1", "gather_2", "gather_4", "gather_8"];
 
@@ -173,10 +173,14 @@ impl Ops {
             index_stride: 0,
             x_stride: 0,
         };
+        let taken = x.memory().min(y.memory());
         let parts = [
             written(function, &y, *y.layout())?,
             part(function, "index", &index, *index.layout())?,
-            part(function, "x", &x, layout_of(&y, steps))?,
+            Part {
+                layout: layout_of(&y, steps),
+                operand: Some(read_operand(function, "x", &x)?.moving(taken)),
+            },
         ];
         let walked = Walked {
             function,
@@ -184,6 +188,7 @@ impl Ops {
             parameters: along.parameters(),
             parts: &parts,
             per_thread: None,
+            cost: Cost::bytes_only(y.data_type().name()),
         };
         walked.check(self)?;
         let Some(encoder) = encoder else {
@@ -210,15 +215,9 @@ pub(super) fn part<'a>(
     tensor: &Tensor<'a>,
     layout: Layout,
 ) -> Result<Part<'a>> {
-    let bytes = tensor.extent(function, name)?;
     Ok(Part {
         layout,
-        operand: Some(Operand::read(
-            name,
-            tensor.view(),
-            bytes,
-            tensor.data_type().size(),
-        )),
+        operand: Some(read_operand(function, name, tensor)?),
     })
 }
 
@@ -231,7 +230,9 @@ pub(super) fn written<'a>(
     let bytes = y.extent(function, "y")?;
     Ok(Part {
         layout,
-        operand: Some(Operand::write("y", y.view(), bytes, y.data_type().size())),
+        operand: Some(
+            Operand::write("y", y.view(), bytes, y.data_type().size()).moving(y.memory()),
+        ),
     })
 }
 

@@ -76,6 +76,13 @@ impl Layout {
         })
     }
 
+    /// How many elements it has if those that repeat count once.
+    pub(crate) fn distinct(&self) -> usize {
+        let steps = self.shape().iter().zip(self.strides());
+        let sizes = steps.map(|(size, stride)| if *stride == 0 { (*size).min(1) } else { *size });
+        sizes.fold(1, usize::saturating_mul)
+    }
+
     /// The same elements in another shape, by the rules of broadcasting: dimensions are matched from the last, and one of size 1
     /// repeats; none if the shapes do not match.
     pub(crate) fn broadcast_to(&self, shape: &[usize]) -> Option<Layout> {

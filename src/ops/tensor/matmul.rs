@@ -5,13 +5,13 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
-use crate::ops::launch::{Grid, Launch, Operand, elements};
+use crate::ops::launch::{Cost, Grid, Launch, Operand, elements};
 use crate::ops::pipelines::{KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
 use crate::ops::tensor::layout::Walk;
 use crate::ops::tensor::matmul_options::{FUNCTION, Matmul, invalid, kernel_of};
 use crate::ops::tensor::view::Tensor;
-use crate::ops::tensor::walk::{self, require_type};
+use crate::ops::tensor::walk::{self, read_operand, require_type};
 use crate::ops::{LaneExecution, Ops};
 
 /// `Strides` of `shaders/tensor/gemm.metal`.
@@ -221,7 +221,7 @@ impl<'a> Product<'a> {
         y.require_own_elements(FUNCTION, "y")?;
         let bytes = y.extent(FUNCTION, "y")?;
         let in_place = self.options.c.is_some_and(|c| c.is_same_elements(y));
-        let write = Operand::write("y", y.view(), bytes, y.data_type().size());
+        let write = Operand::write("y", y.view(), bytes, y.data_type().size()).moving(y.memory());
         let mut operands = vec![if in_place { write.in_place() } else { write }];
         let Matmul {
             c,
@@ -250,12 +250,7 @@ impl<'a> Product<'a> {
             if !is_y && tensor.view().overlaps(extent, &y.view(), bytes) {
                 return invalid(format!("{name} and y overlap in their buffer"));
             }
-            operands.push(Operand::read(
-                name,
-                tensor.view(),
-                extent,
-                tensor.data_type().size(),
-            ));
+            operands.push(read_operand(FUNCTION, name, &tensor)?);
         }
         Ok(operands)
     }
@@ -290,6 +285,7 @@ impl<'a> Product<'a> {
             pipeline: &ops.pipelines.pipeline(KernelName::new(shader, kernel))?,
             arguments: self.arguments(&batches, &c),
             operands: &operands,
+            cost: Cost::new(self.a.data_type().name(), [2, self.y.count(), self.k]),
             threadgroup_memory: 0,
             grid: self.grid(ops.lanes, has_few_rows, count),
         };

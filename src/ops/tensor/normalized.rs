@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::ops::Ops;
-use crate::ops::launch::{Launch, Operand};
+use crate::ops::launch::{Cost, Launch, Operand};
 use crate::ops::pipelines::{Constant, KernelName};
 use crate::ops::shader::Shader;
 use crate::ops::tensor::data_type::DataType;
@@ -104,6 +104,7 @@ impl<'a> Normalized<'a> {
                 reduced_statistics: axes_of(&reduced, [4, 5]),
             },
             operands: &operands,
+            cost: Cost::bytes_only(self.x.data_type().name()),
             threadgroup_memory: 0,
             grid,
         };
@@ -172,11 +173,12 @@ impl<'a> Normalized<'a> {
         if !is_same && x.view().overlaps(bytes, &y.view(), y_bytes) {
             return Err(overlap("x"));
         }
-        let read = Operand::read("x", x.view(), bytes, x.data_type().size());
-        let write = Operand::write("y", y.view(), y_bytes, y.data_type().size());
+        let read = Operand::read("x", x.view(), bytes, x.data_type().size()).moving(x.memory());
+        let write = Operand::write("y", y.view(), y_bytes, y.data_type().size()).moving(y.memory());
         let write = if is_same { write.in_place() } else { write };
         // What the operation lacks is bound to x.
-        let mut operands = [read, write, read, read, read, read];
+        let none = read.moving(0);
+        let mut operands = [read, write, none, none, none, none];
         let statistics = self.statistics.as_ref();
         let others = [
             ("weight", weight.as_ref()),
@@ -196,10 +198,11 @@ impl<'a> Normalized<'a> {
                 return Err(overlap(name));
             }
             let is_written = place >= 2 && self.form == Form::Centred;
-            operands[place + 2] = match is_written {
+            let operand = match is_written {
                 true => Operand::write(name, tensor.view(), bytes, size),
                 false => Operand::read(name, tensor.view(), bytes, size),
             };
+            operands[place + 2] = operand.moving(tensor.memory());
         }
         Ok(operands)
     }

@@ -5,7 +5,7 @@ use bytemuck::{NoUninit, Pod, Zeroable};
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
-use crate::ops::launch::{Grid, Launch, Operand};
+use crate::ops::launch::{Cost, Grid, Launch, Operand};
 use crate::ops::pipelines::{Constant, KernelName};
 use crate::ops::shader::Shader;
 use crate::ops::tensor::view::Tensor;
@@ -252,7 +252,7 @@ impl Operation {
         let size = x.data_type().size();
         let operands = [
             read_operand(function, "x", &x)?,
-            Operand::write("y", y.view(), y.extent(function, "y")?, size),
+            Operand::write("y", y.view(), y.extent(function, "y")?, size).moving(y.memory()),
         ];
         if y.count() == 0 {
             return operands
@@ -297,6 +297,7 @@ impl Operation {
                 y_strides: y_images.strides.map(|stride| stride as u64),
             }),
             operands: &operands,
+            cost: Cost::bytes_only(y.data_type().name()),
             threadgroup_memory: 0,
             grid: Grid::Threads {
                 grid: Size::new(across, others, 1),

@@ -8,7 +8,7 @@ use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
 use crate::metal::pipeline::ComputePipeline;
-use crate::ops::launch::{Grid, Launch, Operand};
+use crate::ops::launch::{Cost, Grid, Launch, Operand};
 use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
 use crate::ops::tensor::layout::{Layout, MAX_RANK, Walk};
@@ -92,6 +92,7 @@ impl Reduced<'_> {
             pipeline: &pipeline,
             arguments,
             operands: &operands,
+            cost: Cost::new(self.x.data_type().name(), [self.x.count()]),
             threadgroup_memory: 0,
             grid,
         };
@@ -109,8 +110,8 @@ impl Reduced<'_> {
             let message = "x and y overlap in their buffer";
             return Err(Error::InvalidArgument(Failure::new(self.function, message)));
         }
-        let read = Operand::read("x", x.view(), bytes, x.data_type().size());
-        let write = Operand::write("y", y.view(), y_bytes, y.data_type().size());
+        let read = Operand::read("x", x.view(), bytes, x.data_type().size()).moving(x.memory());
+        let write = Operand::write("y", y.view(), y_bytes, y.data_type().size()).moving(y.memory());
         Ok([read, if is_same { write.in_place() } else { write }])
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::metal::compute::ComputeEncoder;
+use crate::ops::launch::Cost;
 use crate::ops::pipelines::{Constant, KernelName};
 use crate::ops::shader::Shader;
 use crate::ops::tensor::arrange::require_axis;
@@ -110,6 +111,10 @@ impl Ops {
             parameters: along.parameters(),
             parts: &parts,
             per_thread: None,
+            cost: match adds {
+                true => Cost::new(y.data_type().name(), [x.count()]),
+                false => Cost::bytes_only(y.data_type().name()),
+            },
         };
         if along.size == 0 {
             return walked.check(self);

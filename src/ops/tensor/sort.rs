@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
-use crate::ops::launch::{Grid, Launch, Operand, check_operands, elements};
+use crate::ops::launch::{Cost, Grid, Launch, Operand, check_operands, elements};
 use crate::ops::pipelines::{Constant, KernelName};
 use crate::ops::shader::Shader;
 use crate::ops::tensor::arrange::{invalid, require_axis};
@@ -213,7 +213,7 @@ impl Ops {
         sort.encode(self, encoder)?;
         match y {
             Some(y) => {
-                encoder.memory_barrier()?;
+                encoder.barrier_between_passes()?;
                 self.gather_for(function, Some(encoder), (x, axis, indices, y))
             }
             None => Ok(()),
@@ -230,7 +230,7 @@ impl Sort<'_> {
         }
         for pass in 0..=merges {
             if pass > 0 {
-                encoder.memory_barrier()?;
+                encoder.barrier_between_passes()?;
             }
             self.pass(ops, encoder, pass, pass == merges)?;
         }
@@ -341,6 +341,7 @@ impl Sort<'_> {
                 kept: axes_of(&kept, [0, 1]),
             },
             operands: &operands,
+            cost: Cost::bytes_only(x.data_type().name()),
             threadgroup_memory: 0,
             grid,
         };

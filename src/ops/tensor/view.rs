@@ -192,6 +192,11 @@ impl<'a> Tensor<'a> {
             && self.layout == other.layout
     }
 
+    /// Bytes of its elements; those that repeat count once.
+    pub(crate) fn memory(&self) -> usize {
+        self.layout.distinct().saturating_mul(self.data_type.size())
+    }
+
     /// Bytes of memory from the first to the last element.
     pub(crate) fn extent(&self, function: &'static str, what: &str) -> Result<usize> {
         let extent = self.layout.extent();

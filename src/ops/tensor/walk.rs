@@ -7,7 +7,7 @@ use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
 use crate::ops::Ops;
 use crate::ops::lane_execution::LaneExecution;
-use crate::ops::launch::{Grid, Launch, Operand, check_operands};
+use crate::ops::launch::{Cost, Grid, Launch, Operand, check_operands};
 use crate::ops::pipelines::{Constant, KernelName};
 use crate::ops::shader::Shader;
 use crate::ops::tensor::data_type::DataType;
@@ -117,6 +117,7 @@ impl Elementwise<'_> {
             parameters: extra.parameters,
             parts: &parts,
             per_thread: None,
+            cost: self.cost(),
         };
         let kernel = |is_dense| {
             let kernel = KernelName::new(self.shader, self.kernel);
@@ -138,8 +139,19 @@ impl Elementwise<'_> {
             parameters: [0; MAX_PARAMETERS],
             parts: &self.parts()?,
             per_thread: None,
+            cost: self.cost(),
         };
         walked.check(ops)
+    }
+
+    /// One floating-point operation for each element, if it computes at all.
+    fn cost(&self) -> Cost {
+        let computed = self.inputs.first().map_or(&self.y, |(_, input)| input);
+        let data_type = computed.data_type().name();
+        match self.shader {
+            Shader::Unary | Shader::Binary => Cost::new(data_type, [self.y.count()]),
+            _ => Cost::bytes_only(data_type),
+        }
     }
 
     fn parts(&self) -> Result<Vec<Part<'_>>> {
@@ -147,7 +159,9 @@ impl Elementwise<'_> {
         self.y.require_own_elements(function, "y")?;
         let bytes = self.y.extent(function, "y")?;
         let mut parts = Vec::with_capacity(MAX_TENSORS);
-        let y = Operand::write("y", self.y.view(), bytes, self.y.data_type().size()).in_place();
+        let y = Operand::write("y", self.y.view(), bytes, self.y.data_type().size())
+            .in_place()
+            .moving(self.y.memory());
         parts.push(Part {
             layout: *self.y.layout(),
             operand: Some(y),
@@ -162,7 +176,8 @@ impl Elementwise<'_> {
                     format!("{name} and y overlap in their buffer, but are not the same elements");
                 return Err(Error::InvalidArgument(Failure::new(function, message)));
             }
-            let operand = Operand::read(name, whole.view(), extent, whole.data_type().size());
+            let operand = Operand::read(name, whole.view(), extent, whole.data_type().size())
+                .moving(whole.memory());
             parts.push(Part {
                 layout: *whole.layout(),
                 operand: Some(operand),
@@ -190,6 +205,7 @@ pub(super) struct Walked<'a> {
     pub(super) parts: &'a [Part<'a>],
     /// Elements along the innermost dimension for a thread, if the kernel asks for a number of its own.
     pub(super) per_thread: Option<usize>,
+    pub(super) cost: Cost,
 }
 
 impl Walked<'_> {
@@ -234,6 +250,7 @@ impl Walked<'_> {
             pipeline: &ops.pipelines.pipeline(kernel(is_dense))?,
             arguments,
             operands: &self.operands(),
+            cost: self.cost,
             threadgroup_memory: 0,
             grid,
         };
@@ -324,5 +341,5 @@ pub(super) fn read_operand<'a>(
 ) -> Result<Operand<'a>> {
     let bytes = tensor.extent(function, name)?;
     let alignment = tensor.data_type().size();
-    Ok(Operand::read(name, tensor.view(), bytes, alignment))
+    Ok(Operand::read(name, tensor.view(), bytes, alignment).moving(tensor.memory()))
 }

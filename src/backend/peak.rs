@@ -1,0 +1,57 @@
+//! What a device is able to do, as two short measurements tell.
+
+use crate::backend::metrics::{Metrics, Peak, Span};
+use crate::backend::slices::MetalOps;
+use crate::error::Result;
+use crate::metal::buffer::StorageMode;
+use crate::ops::Tensor;
+
+/// Floats that are copied: more than the caches of most devices hold.
+const COPIED: usize = 1 << 24;
+/// Threads and steps of the multiply-adds: enough of the first to fill a GPU, of the second for some milliseconds.
+const THREADS: usize = 1 << 14;
+const STEPS: u32 = 256;
+/// The fastest of these runs counts.
+const RUNS: usize = 5;
+
+impl MetalOps {
+    /// Measures what the device is able to do, and sets it as by [`MetalOps::set_peak`]: the fastest of some copies of 64 MiB, and
+    /// of some runs of a kernel that does nothing but multiply and add in `f32`. Takes a fraction of a second and 128 MiB of
+    /// memory. Products of halves may go past this peak, and so may what finds its operands in a cache.
+    ///
+    /// # Errors
+    ///
+    /// Those of the making of buffers, and of operations.
+    pub fn measure_peak(&self) -> Result<Peak> {
+        let backend = self.backend();
+        let memory = || backend.create_buffer(COPIED * size_of::<f32>(), StorageMode::Private);
+        let (x, y) = (memory()?, memory()?);
+        let whole = |buffer| Tensor::of::<f32>(buffer, &[COPIED]);
+        // Its own record, so that nothing of this is among the caller's metrics.
+        let ops = MetalOps::new(self.backend.clone());
+        ops.enable_metrics(true);
+        for _ in 0..RUNS {
+            ops.convert(whole(&x)?, whole(&y)?)?;
+            ops.at_once(|encoder| {
+                backend
+                    .ops()
+                    .multiply_add(encoder, (&y).into(), THREADS, STEPS)
+            })?;
+        }
+        let peak = fastest(&ops.metrics());
+        self.set_peak(peak);
+        Ok(peak)
+    }
+}
+
+fn fastest(metrics: &Metrics) -> Peak {
+    let most = |count: fn(&Span) -> u64| {
+        let spans = metrics.spans.iter().filter(|span| span.nanoseconds > 0);
+        let rates = spans.map(|span| count(span) as f64 / span.nanoseconds as f64);
+        rates.fold(0.0, f64::max)
+    };
+    Peak {
+        gflops: most(|span| span.flops),
+        gigabytes_per_second: most(|span| span.bytes),
+    }
+}
