@@ -5,6 +5,7 @@ use once_cell::sync::OnceCell;
 
 use crate::backend::allocations::{Allocation, Allocations};
 use crate::backend::kernels::{Kernels, threads_for, threads_for_2d};
+use crate::backend::scratch::Scratch;
 use crate::error::{Error, Failure, Result};
 use crate::memory::{Memory, TransferQueue};
 use crate::metal::buffer::{Buffer, StorageMode};
@@ -24,6 +25,7 @@ pub struct MetalBackend {
     ops: Ops,
     pub(super) allocations: Allocations,
     kernels: Kernels,
+    pub(super) scratch: Scratch,
     /// Made for the first copy of a buffer that the host cannot see.
     transfers: OnceCell<TransferQueue>,
 }
@@ -69,6 +71,7 @@ impl MetalBackend {
             ops: Ops::new(device)?,
             allocations: Allocations::default(),
             kernels: Kernels::default(),
+            scratch: Scratch::default(),
             transfers: OnceCell::new(),
         })
     }

@@ -12,6 +12,7 @@ mod metal_backend;
 mod metrics;
 mod peak;
 mod recorder;
+mod scratch;
 mod slices;
 
 pub use allocations::Allocation;

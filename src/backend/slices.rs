@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use bytemuck::Pod;
+
 use crate::backend::metal_backend::MetalBackend;
 use crate::backend::recorder::Recorder;
+use crate::backend::scratch::Lent;
 use crate::error::{Error, Failure, Result};
-use crate::metal::buffer::{Buffer, StorageMode};
+use crate::metal::buffer::Buffer;
 use crate::metal::compute::ComputeEncoder;
 use crate::ops::Weight;
 
@@ -27,7 +30,7 @@ pub struct Qkv {
 /// - on addresses of [`MetalBackend::allocate`], as [`MetalOps::add_ptr`]: the backend finds the memory, and refuses what is not
 ///   its own;
 /// - on slices of the host, as [`MetalOps::linear`]: inputs and the result are copied, and the numbers of rows follow from the
-///   slices' lengths.
+///   slices' lengths. Buffers for that, if they have at most 64 MiB, are kept for later calls: 16 of them at most.
 ///
 /// Every call may fail as the [`Ops`](crate::ops::Ops) call of its name and as the GPU; those on slices also as the making
 /// of buffers, and with [`Error::InvalidArgument`] if a slice's length does not fit.
@@ -95,7 +98,7 @@ impl MetalOps {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let ids_buffer = self.backend.shared(ids)?;
+        let ids_buffer = self.holding(ids)?;
         self.compute(ids.len() * table.columns(), |encoder, y| {
             self.backend
                 .ops()
@@ -113,7 +116,7 @@ impl MetalOps {
         let Some(rows) = rows_of("MetalOps::rms_norm", x, columns)? else {
             return Ok(Vec::new());
         };
-        let (x_buffer, weight) = (self.backend.shared(x)?, self.backend.shared(weight)?);
+        let (x_buffer, weight) = (self.holding(x)?, self.holding(weight)?);
         self.compute(x.len(), |encoder, y| {
             self.backend
                 .ops()
@@ -141,7 +144,7 @@ impl MetalOps {
         if a.is_empty() {
             return Ok(Vec::new());
         }
-        let (a_buffer, b_buffer) = (self.backend.shared(a)?, self.backend.shared(b)?);
+        let (a_buffer, b_buffer) = (self.holding(a)?, self.holding(b)?);
         self.compute(a.len(), |encoder, y| {
             self.backend
                 .ops()
@@ -171,7 +174,7 @@ impl MetalOps {
         let Some(m) = rows_of(function, x, weights[0].columns())? else {
             return Ok(results);
         };
-        let x = self.backend.shared(x)?;
+        let x = self.holding(x)?;
         let outputs = weights
             .iter()
             .map(|weight| self.output(function, &[m, weight.rows()]))
@@ -181,8 +184,8 @@ impl MetalOps {
             batch.encode(|ops, encoder| ops.linear(encoder, weight, &x, y, m))?;
         }
         batch.run()?;
-        for (result, output) in results.iter_mut().zip(&outputs) {
-            *result = output.wait_read::<f32>()?.to_vec();
+        for ((result, output), weight) in results.iter_mut().zip(&outputs).zip(weights) {
+            *result = first(output, m * weight.rows())?;
         }
         Ok(results)
     }
@@ -195,16 +198,25 @@ impl MetalOps {
     ) -> Result<Vec<f32>> {
         let y = self.output("MetalOps", &[count])?;
         self.at_once(|encoder| encode(encoder, &y))?;
-        Ok(y.wait_read::<f32>()?.to_vec())
+        first(&y, count)
     }
 
     /// Room for a result.
-    fn output(&self, function: &'static str, shape: &[usize]) -> Result<Buffer> {
+    fn output(&self, function: &'static str, shape: &[usize]) -> Result<Lent<'_>> {
         let bytes = crate::ops::bytes4(function, "the result", shape)?;
-        self.backend
-            .metal_device()
-            .new_buffer(bytes, StorageMode::Shared)
+        let backend = &self.backend;
+        backend.scratch.take(backend.metal_device(), bytes)
     }
+
+    fn holding<T: Pod>(&self, values: &[T]) -> Result<Lent<'_>> {
+        let backend = &self.backend;
+        backend.scratch.holding(backend.metal_device(), values)
+    }
+}
+
+/// The first `count` floats.
+fn first(buffer: &Buffer, count: usize) -> Result<Vec<f32>> {
+    Ok(buffer.wait_read_range::<f32>(0..count)?.to_vec())
 }
 
 /// The number of rows of `columns` elements in `x`; none if it is empty.

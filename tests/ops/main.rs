@@ -16,5 +16,6 @@ mod metrics;
 mod norm;
 mod operations;
 mod rope;
+mod steady;
 mod support;
 mod tensor;
