@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use criterion::Criterion;
 use half::f16;
-use metal_bridge::ops::{Ops, Weight, WeightType};
-use metal_bridge::{Buffer, CommandQueue, Device, DispatchType, Result, StorageMode};
+use metal_bridge::ops::{Weight, WeightType};
+use metal_bridge::{Buffer, Result, StorageMode};
 use metal_bridge_benches::contenders::{
     candle_activations, candle_product, candle_q8_0, gemm_product,
 };
 use metal_bridge_benches::data;
+use metal_bridge_benches::metal::Metal;
 use metal_bridge_benches::opening::open;
 use metal_bridge_benches::table::{self, Row};
 
@@ -56,49 +57,24 @@ impl Format {
     }
 }
 
-/// The device, and what every product needs of it.
-struct Metal {
-    device: Device,
-    queue: CommandQueue,
-    ops: Ops,
-}
-
-impl Metal {
-    fn new() -> Result<Metal> {
-        let device = Device::system_default()?;
-        let queue = device.new_command_queue()?;
-        let ops = Ops::new(&device)?;
-        Ok(Metal { device, queue, ops })
+/// The time of `count` products in command buffers of [`DISPATCHES`].
+fn time(
+    metal: &Metal,
+    weight: &Weight,
+    x: &Buffer,
+    y: &Buffer,
+    m: usize,
+    count: u64,
+) -> Result<Duration> {
+    let start = Instant::now();
+    let mut left = count;
+    while left > 0 {
+        let now = left.min(DISPATCHES);
+        metal
+            .run(|encoder| (0..now).try_for_each(|_| metal.ops.linear(encoder, weight, x, y, m)))?;
+        left -= now;
     }
-
-    fn buffer(&self, bytes: &[u8]) -> Result<Buffer> {
-        self.device.new_buffer_with_data(bytes, StorageMode::Shared)
-    }
-
-    /// The time of `count` products in command buffers of [`DISPATCHES`].
-    fn time(
-        &self,
-        weight: &Weight,
-        x: &Buffer,
-        y: &Buffer,
-        m: usize,
-        count: u64,
-    ) -> Result<Duration> {
-        let start = Instant::now();
-        let mut left = count;
-        while left > 0 {
-            let now = left.min(DISPATCHES);
-            let mut commands = self.queue.command_buffer()?;
-            let mut encoder = commands.compute_command_encoder(DispatchType::Serial)?;
-            for _ in 0..now {
-                self.ops.linear(&mut encoder, weight, x, y, m)?;
-            }
-            encoder.end_encoding()?;
-            commands.commit()?.wait()?;
-            left -= now;
-        }
-        Ok(start.elapsed())
-    }
+    Ok(start.elapsed())
 }
 
 fn product(c: &mut Criterion, metal: &Metal, format: Format, [n, k]: [usize; 2], m: usize) -> Row {
@@ -116,13 +92,13 @@ fn product(c: &mut Criterion, metal: &Metal, format: Format, [n, k]: [usize; 2],
 
     let buffers = || -> Result<(Weight, Buffer, Buffer)> {
         let weight = Weight::new(metal.buffer(&encoded)?, 0, n, k, format.weight_type())?;
-        let x = metal.buffer(bytemuck::cast_slice(&activations))?;
+        let x = metal.buffer(&activations)?;
         let y = metal.device.new_buffer(m * n * 4, StorageMode::Shared)?;
         Ok((weight, x, y))
     };
     let (weight, x, y) = buffers().expect("the buffers of a product");
     group.bench_function(OURS, |b| {
-        b.iter_custom(|count| metal.time(&weight, &x, &y, m, count).expect("a product"));
+        b.iter_custom(|count| time(metal, &weight, &x, &y, m, count).expect("a product"));
     });
 
     match format {

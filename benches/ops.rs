@@ -4,12 +4,11 @@ use std::time::{Duration, Instant};
 
 use half::{bf16, f16};
 use metal_bridge::ops::{Binary, DataType, Matmul, Ops, Right, Tensor, Unary};
-use metal_bridge::{
-    Buffer, CommandQueue, ComputeEncoder, Device, DispatchType, Result, StorageMode,
-};
+use metal_bridge::{ComputeEncoder, DispatchType, Result, StorageMode};
 use metal_bridge_benches::beside::Row;
 use metal_bridge_benches::contenders::{copy, gemm_product};
 use metal_bridge_benches::data;
+use metal_bridge_benches::metal::Metal;
 use metal_bridge_benches::rounds::{Contender, best_of, repeated};
 
 /// More than the caches of most machines hold.
@@ -18,43 +17,6 @@ const COUNT: usize = 1 << 24;
 const BUDGET: Duration = Duration::from_secs(2);
 /// Calls that one command buffer encodes if the host's part is timed.
 const CALLS: u32 = 1000;
-
-struct Metal {
-    device: Device,
-    queue: CommandQueue,
-    ops: Ops,
-}
-
-impl Metal {
-    fn new() -> Result<Metal> {
-        let device = Device::system_default()?;
-        Ok(Metal {
-            queue: device.new_command_queue()?,
-            ops: Ops::new(&device)?,
-            device,
-        })
-    }
-
-    fn memory<T: bytemuck::Pod>(&self, values: &[T]) -> Result<Buffer> {
-        self.device
-            .new_buffer_with_data(values, StorageMode::Shared)
-    }
-
-    fn tensor_memory(&self, data_type: DataType) -> Result<Buffer> {
-        let ones = vec![1u8; COUNT * data_type.size()];
-        self.device.new_buffer_with_data(&ones, StorageMode::Shared)
-    }
-
-    fn run(&self, encode: impl FnOnce(&mut ComputeEncoder<'_>) -> Result<()>) -> Result<Duration> {
-        let mut commands = self.queue.command_buffer()?;
-        let mut encoder = commands.compute_command_encoder(DispatchType::Serial)?;
-        encode(&mut encoder)?;
-        encoder.end_encoding()?;
-        let start = Instant::now();
-        commands.commit()?.wait()?;
-        Ok(start.elapsed())
-    }
-}
 
 /// An operation that reads some tensors and writes one, beside a copy of as many bytes.
 fn row(
@@ -76,7 +38,8 @@ fn row(
 }
 
 fn rows(metal: &Metal, data_type: DataType, two: Right<'static>) -> Result<()> {
-    let [a, b, y] = [(); 3].map(|()| metal.tensor_memory(data_type));
+    let ones = vec![1u8; COUNT * data_type.size()];
+    let [a, b, y] = [(); 3].map(|()| metal.buffer(&ones));
     let (a, b, y) = (a?, b?, y?);
     let whole = |buffer| Tensor::new(buffer, data_type, &[COUNT]);
     let square = |buffer| Tensor::new(buffer, data_type, &[1 << 12, 1 << 12]);
@@ -124,12 +87,12 @@ fn products(metal: &Metal, data_type: DataType) -> Result<()> {
     const N: usize = 1024;
     let [x, w] = [1, 2].map(|seed| data::uniform(N * N, seed));
     let memory = |values: &[f32]| match data_type {
-        DataType::F16 => metal.memory(&data::to_f16(values)),
+        DataType::F16 => metal.buffer(&data::to_f16(values)),
         DataType::BF16 => {
             let values: Vec<bf16> = values.iter().copied().map(bf16::from_f32).collect();
-            metal.memory(&values)
+            metal.buffer(&values)
         }
-        _ => metal.memory(values),
+        _ => metal.buffer(values),
     };
     let (a, b, y) = (memory(&x)?, memory(&w)?, memory(&x)?);
     let square = |buffer| Tensor::new(buffer, data_type, &[N, N]);

@@ -5,16 +5,14 @@ use std::hint::black_box;
 use std::os::raw::c_char;
 use std::time::{Duration, Instant};
 
-use metal_bridge::ops::{Ops, Weight, WeightType, shader_sources};
-use metal_bridge::{
-    Buffer, CommandQueue, CompileOptions, ComputePipeline, Device, DispatchType, Library, Result,
-    Size, StorageMode,
-};
+use metal_bridge::ops::{Weight, WeightType, shader_sources};
+use metal_bridge::{Buffer, CompileOptions, ComputePipeline, Library, Result, Size, StorageMode};
 use metal_bridge_benches::beside::Row;
 use metal_bridge_benches::contenders::{
     candle_activations, candle_product, candle_q8_0, copy, gemm_product, sum,
 };
 use metal_bridge_benches::data;
+use metal_bridge_benches::metal::Metal;
 use metal_bridge_benches::rounds::{Contender, best_of, repeated};
 
 const SOURCE: &str = include_str!("native/speed.metal");
@@ -29,49 +27,43 @@ unsafe extern "C" {
     fn plain_dispatch(count: u64) -> u64;
 }
 
-struct Metal {
-    device: Device,
-    queue: CommandQueue,
+/// The device, and the kernels of `native/speed.metal`.
+struct Kernels {
+    metal: Metal,
     library: Library,
-    ops: Ops,
 }
 
-impl Metal {
-    fn new() -> Result<Metal> {
-        let device = Device::system_default()?;
-        Ok(Metal {
-            queue: device.new_command_queue()?,
-            library: device.new_library_with_source(SOURCE, &CompileOptions::new())?,
-            ops: Ops::new(&device)?,
-            device,
+impl Kernels {
+    fn new() -> Result<Kernels> {
+        let metal = Metal::new()?;
+        let options = CompileOptions::new();
+        Ok(Kernels {
+            library: metal.device.new_library_with_source(SOURCE, &options)?,
+            metal,
         })
     }
 
-    fn buffer(&self, values: &[f32]) -> Result<Buffer> {
-        self.device
-            .new_buffer_with_data(values, StorageMode::Shared)
-    }
-
     fn pipeline(&self, name: &str) -> Result<ComputePipeline> {
-        self.device
+        self.metal
+            .device
             .new_compute_pipeline_state(&self.library.new_function(name)?)
     }
 
     /// Submits `times` dispatches in one command buffer and waits for them.
     fn run(&self, launch: &Launch<'_>, times: u32) -> Result<()> {
-        let mut commands = self.queue.command_buffer()?;
-        let mut encoder = commands.compute_command_encoder(DispatchType::Serial)?;
-        encoder.set_compute_pipeline_state(launch.pipeline)?;
-        for (index, buffer) in launch.buffers.iter().enumerate() {
-            encoder.set_buffer(buffer, 0, index)?;
-        }
-        encoder.set_value(&launch.count, launch.buffers.len())?;
-        for _ in 0..times {
-            // SAFETY: every launch of this file gives its kernel buffers of the size that `count` says.
-            unsafe { encoder.dispatch_threadgroups(launch.groups, launch.threadgroup)? };
-        }
-        encoder.end_encoding()?;
-        commands.commit()?.wait()
+        let submitted = self.metal.run(|encoder| {
+            encoder.set_compute_pipeline_state(launch.pipeline)?;
+            for (index, buffer) in launch.buffers.iter().enumerate() {
+                encoder.set_buffer(buffer, 0, index)?;
+            }
+            encoder.set_value(&launch.count, launch.buffers.len())?;
+            for _ in 0..times {
+                // SAFETY: every launch of this file gives its kernel buffers of the size that `count` says.
+                unsafe { encoder.dispatch_threadgroups(launch.groups, launch.threadgroup)? };
+            }
+            Ok(())
+        });
+        submitted.map(drop)
     }
 
     /// The time of one dispatch among several.
@@ -95,8 +87,8 @@ struct Launch<'a> {
 
 /// One threadgroup that does nothing, from its command buffer to the end of the wait, beside the same calls made from plain
 /// Objective-C.
-fn empty_dispatch(metal: &Metal) -> Result<Row> {
-    let pipeline = metal.pipeline("nothing")?;
+fn empty_dispatch(kernels: &Kernels) -> Result<Row> {
+    let pipeline = kernels.pipeline("nothing")?;
     let launch = Launch {
         pipeline: &pipeline,
         buffers: &[],
@@ -113,7 +105,9 @@ fn empty_dispatch(metal: &Metal) -> Result<Row> {
     let times = best_of(
         BUDGET,
         &mut [
-            repeated(TIMES, || metal.run(&launch, 1).expect("an empty dispatch")),
+            repeated(TIMES, || {
+                kernels.run(&launch, 1).expect("an empty dispatch")
+            }),
             Box::new(|| {
                 // SAFETY: `plain_open` succeeded.
                 let spent = unsafe { plain_dispatch(TIMES.into()) };
@@ -132,14 +126,11 @@ fn empty_dispatch(metal: &Metal) -> Result<Row> {
 }
 
 /// A million additions in threadgroups of one size, beside `memcpy` of as many bytes as the additions move.
-fn add(metal: &Metal, threads: usize) -> Result<Row> {
+fn add(kernels: &Kernels, threads: usize) -> Result<Row> {
     let values = data::uniform(MILLION, 1);
-    let (a, b, c) = (
-        metal.buffer(&values)?,
-        metal.buffer(&values)?,
-        metal.buffer(&values)?,
-    );
-    let pipeline = metal.pipeline("add")?;
+    let [a, b, c] = [(); 3].map(|()| kernels.metal.buffer(&values));
+    let (a, b, c) = (a?, b?, c?);
+    let pipeline = kernels.pipeline("add")?;
     let launch = Launch {
         pipeline: &pipeline,
         buffers: &[&a, &b, &c],
@@ -152,7 +143,7 @@ fn add(metal: &Metal, threads: usize) -> Result<Row> {
     let times = best_of(
         BUDGET,
         &mut [
-            metal.contender(launch),
+            kernels.contender(launch),
             repeated(DISPATCHES, || copy(black_box(&mut to), black_box(&from))),
         ],
     );
@@ -162,13 +153,16 @@ fn add(metal: &Metal, threads: usize) -> Result<Row> {
 }
 
 /// A kernel that sums a million values in threadgroups of 256, beside a vector loop.
-fn reduction(metal: &Metal, kernel: &str, name: &str) -> Result<Row> {
+fn reduction(kernels: &Kernels, kernel: &str, name: &str) -> Result<Row> {
     const PER_THREADGROUP: usize = 16384;
     let values = data::uniform(MILLION, 1);
-    let from = metal.buffer(&values)?;
+    let from = kernels.metal.buffer(&values)?;
     let groups = MILLION / PER_THREADGROUP;
-    let sums = metal.device.new_buffer(groups * 4, StorageMode::Shared)?;
-    let pipeline = metal.pipeline(kernel)?;
+    let sums = kernels
+        .metal
+        .device
+        .new_buffer(groups * 4, StorageMode::Shared)?;
+    let pipeline = kernels.pipeline(kernel)?;
     let launch = Launch {
         pipeline: &pipeline,
         buffers: &[&from, &sums],
@@ -179,7 +173,7 @@ fn reduction(metal: &Metal, kernel: &str, name: &str) -> Result<Row> {
     let times = best_of(
         BUDGET,
         &mut [
-            metal.contender(launch),
+            kernels.contender(launch),
             repeated(DISPATCHES, || {
                 black_box(sum(black_box(&values)));
             }),
@@ -196,21 +190,25 @@ fn reduction(metal: &Metal, kernel: &str, name: &str) -> Result<Row> {
 }
 
 /// One row of activations and a matrix of `n` rows in Q8_0, beside candle.
-fn matvec(metal: &Metal, n: usize, k: usize) -> Result<Row> {
+fn matvec(kernels: &Kernels, n: usize, k: usize) -> Result<Row> {
     let encoded = data::to_q8_0(&data::uniform(n * k, 1));
     let activations = data::uniform(k, 2);
-    let weights = metal
+    let weights = kernels
+        .metal
         .device
         .new_buffer_with_data(&encoded, StorageMode::Shared)?;
     let weight = Weight::new(weights, 0, n, k, WeightType::Q8_0)?;
-    let x = metal.buffer(&activations)?;
-    let y = metal.device.new_buffer(n * 4, StorageMode::Shared)?;
+    let x = kernels.metal.buffer(&activations)?;
+    let y = kernels
+        .metal
+        .device
+        .new_buffer(n * 4, StorageMode::Shared)?;
     let candle_weight = candle_q8_0(&encoded, n, k).expect("candle's weights");
     let candle_x = candle_activations(&activations, 1, k).expect("candle's activations");
     let times = best_of(
         BUDGET,
         &mut [
-            ops_contender(metal, &weight, &x, &y, 1),
+            ops_contender(kernels, &weight, &x, &y, 1),
             repeated(DISPATCHES, || {
                 black_box(candle_product(&candle_weight, &candle_x).expect("candle's product"));
             }),
@@ -233,14 +231,11 @@ fn ops_contender<'a>(
     y: &'a Buffer,
     rows: usize,
 ) -> Contender<'a> {
-    let products = move || -> Result<()> {
-        let mut commands = metal.queue.command_buffer()?;
-        let mut encoder = commands.compute_command_encoder(DispatchType::Serial)?;
-        for _ in 0..DISPATCHES {
-            metal.ops.linear(&mut encoder, weight, x, y, rows)?;
-        }
-        encoder.end_encoding()?;
-        commands.commit()?.wait()
+    let metal = &kernels.metal;
+    let products = move || {
+        metal.run(|encoder| {
+            (0..DISPATCHES).try_for_each(|_| metal.ops.linear(encoder, weight, x, y, rows))
+        })
     };
     Box::new(move || {
         let start = Instant::now();
@@ -250,14 +245,20 @@ fn ops_contender<'a>(
 }
 
 /// The 1024-cubed product: of the crate's own kernel through threadgroup memory, and of the plain one on device memory.
-fn products(metal: &Metal) -> Result<Vec<Row>> {
+fn products(kernels: &Kernels) -> Result<Vec<Row>> {
     const N: usize = 1024;
     const TILE: usize = 32;
     let values = [data::uniform(N * N, 1), data::uniform(N * N, 2)];
-    let weight = Weight::new(metal.buffer(&values[0])?, 0, N, N, WeightType::F32)?;
-    let (a, b) = (metal.buffer(&values[0])?, metal.buffer(&values[1])?);
-    let c = metal.device.new_buffer(N * N * 4, StorageMode::Shared)?;
-    let pipeline = metal.pipeline("product")?;
+    let weight = Weight::new(kernels.metal.buffer(&values[0])?, 0, N, N, WeightType::F32)?;
+    let (a, b) = (
+        kernels.metal.buffer(&values[0])?,
+        kernels.metal.buffer(&values[1])?,
+    );
+    let c = kernels
+        .metal
+        .device
+        .new_buffer(N * N * 4, StorageMode::Shared)?;
+    let pipeline = kernels.pipeline("product")?;
     let launch = Launch {
         pipeline: &pipeline,
         buffers: &[&a, &b, &c],
@@ -269,8 +270,8 @@ fn products(metal: &Metal) -> Result<Vec<Row>> {
     let times = best_of(
         BUDGET * 2,
         &mut [
-            ops_contender(metal, &weight, &b, &c, N),
-            metal.contender(launch),
+            ops_contender(kernels, &weight, &b, &c, N),
+            kernels.contender(launch),
             repeated(DISPATCHES, || {
                 gemm_product(
                     black_box(&mut y),
@@ -295,12 +296,13 @@ fn products(metal: &Metal) -> Result<Vec<Row>> {
 }
 
 /// The longest source of the crate: compiled, and loaded from the cache.
-fn compilation(metal: &Metal) -> Result<Vec<Row>> {
+fn compilation(kernels: &Kernels) -> Result<Vec<Row>> {
     let (name, source) = shader_sources()
         .max_by_key(|(_, source)| source.len())
         .expect("there are shaders");
     let compile = |source: &str| {
-        metal
+        kernels
+            .metal
             .device
             .new_library_with_source(source, &CompileOptions::new())
             .expect("a library")
@@ -333,30 +335,30 @@ fn compilation(metal: &Metal) -> Result<Vec<Row>> {
 }
 
 /// The rows of one subject, measured.
-type Subject = (&'static str, fn(&Metal) -> Result<Vec<Row>>);
+type Subject = (&'static str, fn(&Kernels) -> Result<Vec<Row>>);
 
 const SUBJECTS: [Subject; 6] = [
-    ("dispatch", |metal| Ok(vec![empty_dispatch(metal)?])),
-    ("add", |metal| {
+    ("dispatch", |kernels| Ok(vec![empty_dispatch(kernels)?])),
+    ("add", |kernels| {
         [1024, 256, 32]
             .into_iter()
-            .map(|threads| add(metal, threads))
+            .map(|threads| add(kernels, threads))
             .collect()
     }),
-    ("sum", |metal| {
+    ("sum", |kernels| {
         Ok(vec![
-            reduction(metal, "sum", "a million values summed, nine barriers")?,
+            reduction(kernels, "sum", "a million values summed, nine barriers")?,
             reduction(
-                metal,
+                kernels,
                 "sum_by_simdgroups",
                 "a million values summed, by simdgroups",
             )?,
         ])
     }),
-    ("matvec", |metal| {
+    ("matvec", |kernels| {
         [(2048, 2048), (5632, 2048), (2048, 5632), (32000, 4096)]
             .into_iter()
-            .map(|(n, k)| matvec(metal, n, k))
+            .map(|(n, k)| matvec(kernels, n, k))
             .collect()
     }),
     ("product", products),
@@ -370,7 +372,7 @@ fn table() -> Result<()> {
         .skip(1)
         .filter(|argument| !argument.starts_with('-'))
         .collect();
-    let metal = Metal::new()?;
+    let kernels = Kernels::new()?;
     println!("\n| what | unit | metal-bridge | beside it | ratio |\n|---|---|---:|---:|---:|");
     for (name, measure) in SUBJECTS {
         if wanted.is_empty()
@@ -378,7 +380,7 @@ fn table() -> Result<()> {
                 .iter()
                 .any(|prefix| name.starts_with(prefix.as_str()))
         {
-            measure(&metal)?.iter().for_each(Row::print);
+            measure(&kernels)?.iter().for_each(Row::print);
         }
     }
     Ok(())

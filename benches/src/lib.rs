@@ -4,6 +4,7 @@ pub mod beside;
 pub mod calls;
 pub mod contenders;
 pub mod data;
+pub mod metal;
 pub mod opening;
 pub mod rounds;
 pub mod table;
