@@ -20,12 +20,15 @@ struct Rows {
     // Elements of a result, and how many runs along the innermost dimension of `reduced` they are.
     ulong count;
     ulong runs;
-    // What a variance is divided by; of a scan, its order.
+    // What a variance is divided by.
     float divisor;
+    // Of a scan.
+    uint order;
     // Threads side by side along the innermost dimension: a power of two that divides those of the threadgroup.
     uint width;
     uint kept_rank;
     uint rank;
+    uint unused;
     Axes kept;
     Axes reduced;
 };

@@ -6,7 +6,7 @@ constant uint operation [[function_constant(1)]];
 // In the order of src/ops/tensor/scan.rs.
 enum Scan : uint { Sums, Products };
 
-// The bits of `divisor`.
+// The bits of `order`.
 enum Order : uint { Exclusive = 1, Reverse = 2 };
 
 constant constexpr uint run = 4;
@@ -44,11 +44,11 @@ kernel void scan(constant Rows &rows [[buffer(0)]],
     threadgroup C values[max_threads];
     threadgroup C rests[max_threads];
     const Combine how = operation == Products ? Multiply : Add;
-    const bool is_exclusive = (uint(rows.divisor) & Exclusive) != 0;
+    const bool is_exclusive = (rows.order & Exclusive) != 0;
     const Place place = place_of(rows.kept, 0, rows.kept_rank, is_alone ? position : group);
     const ulong size = rows.count;
     Row<T> row = {x + place.x, y + place.y, rows.reduced.strides[0][0], rows.reduced.strides[0][1]};
-    if ((uint(rows.divisor) & Reverse) != 0) {
+    if ((rows.order & Reverse) != 0) {
         row.x += (size - 1) * row.x_stride;
         row.y += (size - 1) * row.y_stride;
         row.x_stride = 0 - row.x_stride;

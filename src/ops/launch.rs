@@ -230,16 +230,30 @@ impl<A> Launch<'_, A> {
 }
 
 /// The most elements of a dimension. Kernels count in 32 bits, in steps that go past the last element.
-const MAX_DIMENSION: usize = i32::MAX as usize;
+pub(crate) const MAX_DIMENSION: usize = i32::MAX as usize;
 
 /// The product of `factors`, as a number of elements; an error if a dimension exceeds [`MAX_DIMENSION`] or the product
 /// exceeds the address space.
 pub(crate) fn elements(function: &'static str, what: &str, factors: &[usize]) -> Result<usize> {
+    at_most(function, what, factors, usize::MAX)
+}
+
+/// [`elements`] if the product does not exceed `most`.
+pub(crate) fn at_most(
+    function: &'static str,
+    what: &str,
+    factors: &[usize],
+    most: usize,
+) -> Result<usize> {
     let product = factors
         .iter()
         .try_fold(1usize, |product, &factor| product.checked_mul(factor));
     match product {
-        Some(product) if factors.iter().all(|&factor| factor <= MAX_DIMENSION) => Ok(product),
+        Some(product)
+            if product <= most && factors.iter().all(|&factor| factor <= MAX_DIMENSION) =>
+        {
+            Ok(product)
+        }
         _ => {
             let message = format!("{what} with dimensions {factors:?} is too large for a kernel");
             Err(Error::OutOfRange(Failure::new(function, message)))

@@ -5,13 +5,13 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
-use crate::ops::launch::{Cost, Grid, Launch, Operand};
+use crate::ops::launch::{Cost, Grid, Launch};
 use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
 use crate::ops::tensor::data_type::DataType;
 use crate::ops::tensor::view::Tensor;
 use crate::ops::tensor::walk::{
-    KernelNames, kernel_names, read_operand, require_float, require_type,
+    KernelNames, kernel_names, read_operand, require_float, require_type, write_operand,
 };
 use crate::ops::{LaneExecution, Ops};
 
@@ -144,12 +144,11 @@ impl Ops {
         let (lengths, lengths_form) = lengths_of(FUNCTION, attention.lengths, &sizes)?;
         let read = |name, tensor: &Tensor<'a>| read_operand(FUNCTION, name, tensor);
         let queries = read("q", &q)?;
-        let bytes = y.extent(FUNCTION, "y")?;
         let operands = [
             queries,
             read("k", &k)?,
             read("v", &v)?,
-            Operand::write("y", y.view(), bytes, y.data_type().size()).moving(y.memory()),
+            write_operand(FUNCTION, "y", &y)?,
             // What there is not is bound to q, and not read.
             mask.as_ref()
                 .map_or(Ok(queries.moving(0)), |mask| read("mask", mask))?,

@@ -5,12 +5,12 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
-use crate::ops::launch::{Cost, Grid, Launch, Operand};
+use crate::ops::launch::{Cost, Grid, Launch, MAX_DIMENSION, at_most};
 use crate::ops::pipelines::{Constant, KernelName};
 use crate::ops::shader::Shader;
 use crate::ops::tensor::view::Tensor;
 use crate::ops::tensor::walk::{
-    KernelNames, kernel_names, read_operand, require_float, require_type,
+    KernelNames, kernel_names, read_operand, require_float, require_type, write_operand,
 };
 use crate::ops::tensor::window::{Images, Window};
 use crate::ops::{LaneExecution, Ops};
@@ -187,13 +187,7 @@ impl Ops {
         let mut operands = vec![
             read_operand(function, "x", &x)?,
             read_operand(function, "weight", &weight)?,
-            Operand::write(
-                "y",
-                y.view(),
-                y.extent(function, "y")?,
-                y.data_type().size(),
-            )
-            .moving(y.memory()),
+            write_operand(function, "y", &y)?,
         ];
         if let Some(bias) = &bias {
             require_type(function, "bias", bias, x.data_type())?;
@@ -214,21 +208,11 @@ impl Ops {
                 .try_for_each(|operand| operand.check(function));
         }
         let count = |what: &str, factors: &[usize]| {
-            let product = factors
-                .iter()
-                .try_fold(1usize, |all, &factor| all.checked_mul(factor));
-            match product {
-                Some(product) if product <= i32::MAX as usize => Ok(product as u32),
-                _ => {
-                    let message = format!("there are more {what} than 31 bits count: {factors:?}");
-                    Err(Error::OutOfRange(Failure::new(function, message)))
-                }
-            }
+            at_most(function, what, factors, MAX_DIMENSION).map(|product| product as u32)
         };
-        let depth = count("terms", &[x_channels, weights.shape[2], weights.shape[3]])?;
-        let positions = count("positions", &y_images.shape[2..])?;
-        let planes = count("images and groups", &[x_images.shape[0], groups])?;
-        count("channels", &[y_images.shape[1]])?;
+        let depth = count("a sum", &[x_channels, weights.shape[2], weights.shape[3]])?;
+        let positions = count("y", &y_images.shape[2..])?;
+        let planes = count("x in groups", &[x_images.shape[0], groups])?;
         let [w0, w1, w2, w3] = weights.strides.map(|stride| stride as u64);
         let own = [w0, w1][to];
         let group_stride = match is_transposed {

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::metal::compute::ComputeEncoder;
 use crate::ops::Ops;
-use crate::ops::launch::{Cost, Operand};
+use crate::ops::launch::Cost;
 use crate::ops::pipelines::{Constant, KernelName};
 use crate::ops::shader::Shader;
 use crate::ops::tensor::arrange::{invalid, require_axis};
@@ -175,8 +175,8 @@ impl Ops {
         };
         let taken = x.memory().min(y.memory());
         let parts = [
-            written(function, &y, *y.layout())?,
-            part(function, "index", &index, *index.layout())?,
+            Part::write(function, &y, *y.layout())?,
+            Part::read(function, "index", &index, *index.layout())?,
             Part {
                 layout: layout_of(&y, steps),
                 operand: Some(read_operand(function, "x", &x)?.moving(taken)),
@@ -206,34 +206,6 @@ impl Ops {
         // indices that are less than its size: those are positions of x.
         unsafe { walked.encode(self, encoder, &walk, kernel) }
     }
-}
-
-/// An operand that is read, in a walk with this layout.
-pub(super) fn part<'a>(
-    function: &'static str,
-    name: &'static str,
-    tensor: &Tensor<'a>,
-    layout: Layout,
-) -> Result<Part<'a>> {
-    Ok(Part {
-        layout,
-        operand: Some(read_operand(function, name, tensor)?),
-    })
-}
-
-/// The operand `y`, in a walk with this layout.
-pub(super) fn written<'a>(
-    function: &'static str,
-    y: &Tensor<'a>,
-    layout: Layout,
-) -> Result<Part<'a>> {
-    let bytes = y.extent(function, "y")?;
-    Ok(Part {
-        layout,
-        operand: Some(
-            Operand::write("y", y.view(), bytes, y.data_type().size()).moving(y.memory()),
-        ),
-    })
 }
 
 /// The layout with these strides in the shape of `tensor`.

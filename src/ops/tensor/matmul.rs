@@ -11,7 +11,7 @@ use crate::ops::shader::Shader;
 use crate::ops::tensor::layout::Walk;
 use crate::ops::tensor::matmul_options::{FUNCTION, Matmul, invalid, kernel_of};
 use crate::ops::tensor::view::Tensor;
-use crate::ops::tensor::walk::{self, read_operand, require_type};
+use crate::ops::tensor::walk::{self, read_operand, require_type, write_operand};
 use crate::ops::{LaneExecution, Ops};
 
 /// `Strides` of `shaders/tensor/gemm.metal`.
@@ -219,10 +219,8 @@ impl<'a> Product<'a> {
     fn operands(&self) -> Result<Vec<Operand<'a>>> {
         let y = &self.y;
         y.require_own_elements(FUNCTION, "y")?;
-        let bytes = y.extent(FUNCTION, "y")?;
-        let in_place = self.options.c.is_some_and(|c| c.is_same_elements(y));
-        let write = Operand::write("y", y.view(), bytes, y.data_type().size()).moving(y.memory());
-        let mut operands = vec![if in_place { write.in_place() } else { write }];
+        let write = write_operand(FUNCTION, "y", y)?;
+        let mut operands = vec![write];
         let Matmul {
             c,
             bias,
@@ -245,10 +243,9 @@ impl<'a> Product<'a> {
                 operands.push(Operand::read(name, y.view(), 0, 1));
                 continue;
             };
-            let extent = tensor.extent(FUNCTION, name)?;
-            let is_y = name == "c" && in_place;
-            if !is_y && tensor.view().overlaps(extent, &y.view(), bytes) {
-                return invalid(format!("{name} and y overlap in their buffer"));
+            let may_be = (name == "c").then_some(y);
+            if tensor.require_apart(FUNCTION, name, y, may_be)? {
+                operands[0] = write.in_place();
             }
             operands.push(read_operand(FUNCTION, name, &tensor)?);
         }

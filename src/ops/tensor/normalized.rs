@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::error::{Error, Failure, Result};
+use crate::error::Result;
 use crate::metal::compute::ComputeEncoder;
 use crate::ops::Ops;
 use crate::ops::launch::{Cost, Launch, Operand};
@@ -12,7 +12,9 @@ use crate::ops::tensor::data_type::DataType;
 use crate::ops::tensor::layout::{Layout, MAX_RANK};
 use crate::ops::tensor::rows::{self, Axes, Division, axes_of, walks};
 use crate::ops::tensor::view::Tensor;
-use crate::ops::tensor::walk::{KernelNames, kernel_names, require_type};
+use crate::ops::tensor::walk::{
+    KernelNames, kernel_names, read_operand, require_type, write_operand,
+};
 
 const KERNELS: KernelNames = kernel_names!("normalize");
 
@@ -164,17 +166,9 @@ impl<'a> Normalized<'a> {
         let function = self.function;
         let (x, y) = (&self.x, &self.y);
         y.require_own_elements(function, "y")?;
-        let (bytes, y_bytes) = (x.extent(function, "x")?, y.extent(function, "y")?);
-        let overlap = |name: &str| {
-            let message = format!("{name} and y overlap in their buffer");
-            Error::InvalidArgument(Failure::new(function, message))
-        };
-        let is_same = x.is_same_elements(y);
-        if !is_same && x.view().overlaps(bytes, &y.view(), y_bytes) {
-            return Err(overlap("x"));
-        }
-        let read = Operand::read("x", x.view(), bytes, x.data_type().size()).moving(x.memory());
-        let write = Operand::write("y", y.view(), y_bytes, y.data_type().size()).moving(y.memory());
+        let is_same = x.require_apart(function, "x", y, Some(y))?;
+        let read = read_operand(function, "x", x)?;
+        let write = write_operand(function, "y", y)?;
         let write = if is_same { write.in_place() } else { write };
         // What the operation lacks is bound to x.
         let none = read.moving(0);
@@ -193,16 +187,12 @@ impl<'a> Normalized<'a> {
             let Some(tensor) = tensor else {
                 continue;
             };
-            let (bytes, size) = (tensor.extent(function, name)?, tensor.data_type().size());
-            if tensor.view().overlaps(bytes, &y.view(), y_bytes) {
-                return Err(overlap(name));
-            }
+            tensor.require_apart(function, name, y, None)?;
             let is_written = place >= 2 && self.form == Form::Centred;
-            let operand = match is_written {
-                true => Operand::write(name, tensor.view(), bytes, size),
-                false => Operand::read(name, tensor.view(), bytes, size),
+            operands[place + 2] = match is_written {
+                true => write_operand(function, name, tensor)?,
+                false => read_operand(function, name, tensor)?,
             };
-            operands[place + 2] = operand.moving(tensor.memory());
         }
         Ok(operands)
     }

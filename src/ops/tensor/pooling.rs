@@ -5,12 +5,12 @@ use bytemuck::{NoUninit, Pod, Zeroable};
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
-use crate::ops::launch::{Cost, Grid, Launch, Operand};
+use crate::ops::launch::{Cost, Grid, Launch};
 use crate::ops::pipelines::{Constant, KernelName};
 use crate::ops::shader::Shader;
 use crate::ops::tensor::view::Tensor;
 use crate::ops::tensor::walk::{
-    KernelNames, kernel_names, read_operand, require_float, require_type,
+    KernelNames, kernel_names, read_operand, require_float, require_type, write_operand,
 };
 use crate::ops::tensor::window::{Images, Window};
 use crate::ops::{LaneExecution, Ops};
@@ -249,10 +249,9 @@ impl Operation {
                 x.shape()
             ));
         }
-        let size = x.data_type().size();
         let operands = [
             read_operand(function, "x", &x)?,
-            Operand::write("y", y.view(), y.extent(function, "y")?, size).moving(y.memory()),
+            write_operand(function, "y", &y)?,
         ];
         if y.count() == 0 {
             return operands

@@ -13,6 +13,7 @@ use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
 use crate::ops::tensor::layout::{Layout, MAX_RANK, Walk};
 use crate::ops::tensor::view::Tensor;
+use crate::ops::tensor::walk::{read_operand, write_operand};
 use crate::ops::{LaneExecution, Ops};
 
 /// `max_threads` of `shaders/tensor/partials.h`.
@@ -33,9 +34,11 @@ pub(super) struct Arguments {
     count: u64,
     runs: u64,
     divisor: f32,
+    order: u32,
     width: u32,
     kept_rank: u32,
     rank: u32,
+    unused: u32,
     kept: Axes,
     reduced: Axes,
 }
@@ -48,6 +51,8 @@ pub(super) struct Reduced<'a> {
     /// The function constant number 1.
     pub(super) operation: Constant,
     pub(super) divisor: f32,
+    /// Of a scan, its order.
+    pub(super) order: u32,
     pub(super) x: Tensor<'a>,
     /// Each is one of `x`, and named once.
     pub(super) axes: &'a [usize],
@@ -86,7 +91,8 @@ impl Reduced<'_> {
             .with(self.operation)
             .with(Constant::Bool(2, division.is_alone));
         let pipeline = ops.pipelines.pipeline(kernel)?;
-        let (arguments, grid) = division.arguments(&pipeline, self.divisor, &kept, &reduced);
+        let (mut arguments, grid) = division.arguments(&pipeline, self.divisor, &kept, &reduced);
+        arguments.order = self.order;
         let launch = Launch {
             function,
             pipeline: &pipeline,
@@ -103,15 +109,9 @@ impl Reduced<'_> {
 
     fn operands(&self) -> Result<[Operand<'_>; 2]> {
         let (x, y) = (&self.x, &self.y);
-        let bytes = x.extent(self.function, "x")?;
-        let y_bytes = y.extent(self.function, "y")?;
-        let is_same = self.in_place && x.is_same_elements(y);
-        if !is_same && x.view().overlaps(bytes, &y.view(), y_bytes) {
-            let message = "x and y overlap in their buffer";
-            return Err(Error::InvalidArgument(Failure::new(self.function, message)));
-        }
-        let read = Operand::read("x", x.view(), bytes, x.data_type().size()).moving(x.memory());
-        let write = Operand::write("y", y.view(), y_bytes, y.data_type().size()).moving(y.memory());
+        let is_same = x.require_apart(self.function, "x", y, self.in_place.then_some(y))?;
+        let read = read_operand(self.function, "x", x)?;
+        let write = write_operand(self.function, "y", y)?;
         Ok([read, if is_same { write.in_place() } else { write }])
     }
 }
@@ -192,9 +192,11 @@ impl Division {
             count: self.count as u64,
             runs: reduced.shape[1..].iter().product::<usize>() as u64,
             divisor,
+            order: 0,
             width: width as u32,
             kept_rank: kept.shape.len() as u32,
             rank: reduced.shape.len() as u32,
+            unused: 0,
             kept: axes_of(kept, [0, 1]),
             reduced: axes_of(reduced, [0, 1]),
         };

@@ -85,13 +85,14 @@ impl Ops {
             );
             return Err(invalid(function, message));
         }
-        let bits = u8::from(order.exclusive) | u8::from(order.reverse) << 1;
+        let order = u32::from(order.exclusive) | u32::from(order.reverse) << 1;
         Reduced {
             function,
             shader: Shader::Scan,
             kernel: KERNELS[x.data_type() as usize],
             operation: Constant::Uint(1, products),
-            divisor: bits.into(),
+            divisor: 1.0,
+            order,
             x,
             axes: &[axis],
             y,

@@ -7,11 +7,11 @@ use crate::ops::pipelines::{Constant, KernelName};
 use crate::ops::shader::Shader;
 use crate::ops::tensor::arrange::require_axis;
 use crate::ops::tensor::index::{
-    Along, kernel_of_size, layout_of, part, require_index, require_within, strides_but, written,
+    Along, kernel_of_size, layout_of, require_index, require_within, strides_but,
 };
 use crate::ops::tensor::layout::{Layout, MAX_RANK};
 use crate::ops::tensor::view::Tensor;
-use crate::ops::tensor::walk::{KernelNames, Walked, kernel_names, require_type};
+use crate::ops::tensor::walk::{KernelNames, Part, Walked, kernel_names, require_type};
 use crate::ops::{LaneExecution, Ops};
 
 const SCATTERS: [&str; 4] = ["scatter_1", "scatter_2", "scatter_4", "scatter_8"];
@@ -101,9 +101,9 @@ impl Ops {
         }
         let [y_layout, index_layout, x_layout] = layouts;
         let parts = [
-            written(function, &y, y_layout)?,
-            part(function, "index", &index, index_layout)?,
-            part(function, "x", &x, x_layout)?,
+            Part::write(function, &y, y_layout)?,
+            Part::read(function, "index", &index, index_layout)?,
+            Part::read(function, "x", &x, x_layout)?,
         ];
         let mut walked = Walked {
             function,

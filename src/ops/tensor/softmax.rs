@@ -76,6 +76,7 @@ impl Ops {
             kernel: KERNELS[x.data_type() as usize],
             operation: Constant::Bool(1, is_log),
             divisor: 1.0,
+            order: 0,
             x,
             axes: &[axis],
             y,

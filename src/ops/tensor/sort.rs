@@ -13,7 +13,9 @@ use crate::ops::tensor::data_type::DataType;
 use crate::ops::tensor::layout::{Layout, Walk};
 use crate::ops::tensor::rows::{Axes, axes_of};
 use crate::ops::tensor::view::Tensor;
-use crate::ops::tensor::walk::{KernelNames, kernel_names, require_type};
+use crate::ops::tensor::walk::{
+    KernelNames, kernel_names, read_operand, require_type, write_operand,
+};
 use crate::ops::{LaneExecution, Ops, View};
 
 const KERNELS: KernelNames = kernel_names!("sort");
@@ -170,18 +172,9 @@ impl Ops {
         }
         indices.require_own_elements(function, "indices")?;
         let scratch_bytes = scratch_bytes(function, x.shape(), x.shape()[axis])?;
-        let read = |name, tensor: &Tensor<'_>| -> Result<[usize; 2]> {
-            Ok([tensor.extent(function, name)?, tensor.data_type().size()])
-        };
-        let [x_bytes, x_size] = read("x", &x)?;
         let mut operands = vec![
-            Operand::read("x", x.view(), x_bytes, x_size),
-            Operand::write(
-                "indices",
-                indices.view(),
-                read("indices", &indices)?[0],
-                INDEX,
-            ),
+            read_operand(function, "x", &x)?,
+            write_operand(function, "indices", &indices)?,
             Operand::write("scratch", scratch, scratch_bytes, INDEX),
         ];
         if let Some(y) = &y {
@@ -193,8 +186,7 @@ impl Ops {
                 );
                 return Err(invalid(function, message));
             }
-            let [bytes, size] = read("y", y)?;
-            operands.push(Operand::write("y", y.view(), bytes, size));
+            operands.push(write_operand(function, "y", y)?);
             self.gather_for(function, None, (x, axis, indices, *y))?;
         }
         check_operands(function, &operands)?;
@@ -309,16 +301,11 @@ impl Sort<'_> {
         let kept = Walk::new(&[x_rows, to_rows]);
         let bytes = self.size * self.rows * INDEX;
         let target = if is_last {
-            let extent = self.indices.extent(self.function, "indices")?;
-            Operand::write("indices", self.indices.view(), extent, INDEX)
+            write_operand(self.function, "indices", &self.indices)?
         } else {
             Operand::write("scratch", self.half(pass), bytes, INDEX)
         };
-        let x_bytes = x.extent(self.function, "x")?;
-        let mut operands = vec![
-            Operand::read("x", x.view(), x_bytes, x.data_type().size()),
-            target,
-        ];
+        let mut operands = vec![read_operand(self.function, "x", x)?, target];
         if pass > 0 {
             let from = self.half(pass - 1);
             operands.push(Operand::read("scratch", from, bytes, INDEX));

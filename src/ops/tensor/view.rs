@@ -197,6 +197,30 @@ impl<'a> Tensor<'a> {
         self.layout.distinct().saturating_mul(self.data_type.size())
     }
 
+    /// Whether this tensor, which is read, is the one that it may be of what is written; otherwise an error if it has bytes
+    /// of `y`, which is written.
+    pub(crate) fn require_apart(
+        &self,
+        function: &'static str,
+        name: &str,
+        y: &Tensor<'_>,
+        may_be: Option<&Tensor<'_>>,
+    ) -> Result<bool> {
+        let (bytes, y_bytes) = (self.extent(function, name)?, y.extent(function, "y")?);
+        if may_be.is_some_and(|same| self.is_same_elements(same)) {
+            return Ok(true);
+        }
+        if !self.view.overlaps(bytes, &y.view, y_bytes) {
+            return Ok(false);
+        }
+        let rest = match may_be {
+            Some(_) => ", but are not the same elements",
+            None => "",
+        };
+        let message = format!("{name} and y overlap in their buffer{rest}");
+        Err(Error::InvalidArgument(Failure::new(function, message)))
+    }
+
     /// Bytes of memory from the first to the last element.
     pub(crate) fn extent(&self, function: &'static str, what: &str) -> Result<usize> {
         let extent = self.layout.extent();

@@ -157,31 +157,16 @@ impl Elementwise<'_> {
     fn parts(&self) -> Result<Vec<Part<'_>>> {
         let function = self.function;
         self.y.require_own_elements(function, "y")?;
-        let bytes = self.y.extent(function, "y")?;
         let mut parts = Vec::with_capacity(MAX_TENSORS);
-        let y = Operand::write("y", self.y.view(), bytes, self.y.data_type().size())
-            .in_place()
-            .moving(self.y.memory());
+        let y = write_operand(function, "y", &self.y)?.in_place();
         parts.push(Part {
             layout: *self.y.layout(),
             operand: Some(y),
         });
         for (name, input) in self.inputs {
             let whole = input.broadcast(function, name, self.y.shape())?;
-            let extent = whole.extent(function, name)?;
-            if !whole.is_same_elements(&self.y)
-                && whole.view().overlaps(extent, &self.y.view(), bytes)
-            {
-                let message =
-                    format!("{name} and y overlap in their buffer, but are not the same elements");
-                return Err(Error::InvalidArgument(Failure::new(function, message)));
-            }
-            let operand = Operand::read(name, whole.view(), extent, whole.data_type().size())
-                .moving(whole.memory());
-            parts.push(Part {
-                layout: *whole.layout(),
-                operand: Some(operand),
-            });
+            whole.require_apart(function, name, &self.y, Some(&self.y))?;
+            parts.push(Part::read(function, name, &whole, *whole.layout())?);
         }
         Ok(parts)
     }
@@ -193,6 +178,29 @@ pub(super) struct Part<'a> {
     pub(super) layout: Layout,
     /// None if the place itself is what the kernel wants to know.
     pub(super) operand: Option<Operand<'a>>,
+}
+
+impl<'a> Part<'a> {
+    /// A tensor that is read, in a walk with this layout.
+    pub(super) fn read(
+        function: &'static str,
+        name: &'static str,
+        tensor: &Tensor<'a>,
+        layout: Layout,
+    ) -> Result<Part<'a>> {
+        let operand = Some(read_operand(function, name, tensor)?);
+        Ok(Part { layout, operand })
+    }
+
+    /// The tensor `y`, which is written, in a walk with this layout.
+    pub(super) fn write(
+        function: &'static str,
+        y: &Tensor<'a>,
+        layout: Layout,
+    ) -> Result<Part<'a>> {
+        let operand = Some(write_operand(function, "y", y)?);
+        Ok(Part { layout, operand })
+    }
 }
 
 /// One dispatch of a kernel that walks through several tensors of one shape: the launcher behind [`Elementwise`], and of
@@ -342,4 +350,15 @@ pub(super) fn read_operand<'a>(
     let bytes = tensor.extent(function, name)?;
     let alignment = tensor.data_type().size();
     Ok(Operand::read(name, tensor.view(), bytes, alignment).moving(tensor.memory()))
+}
+
+/// All of `tensor` as an operand that a kernel writes.
+pub(super) fn write_operand<'a>(
+    function: &'static str,
+    name: &'static str,
+    tensor: &Tensor<'a>,
+) -> Result<Operand<'a>> {
+    let bytes = tensor.extent(function, name)?;
+    let alignment = tensor.data_type().size();
+    Ok(Operand::write(name, tensor.view(), bytes, alignment).moving(tensor.memory()))
 }
