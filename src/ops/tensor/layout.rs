@@ -51,6 +51,13 @@ impl Layout {
         &self.strides[..self.rank]
     }
 
+    /// Whether each position has the same place in both: no step is taken along one position.
+    pub(crate) fn is_same(&self, other: &Layout) -> bool {
+        self.shape() == other.shape()
+            && (0..self.rank)
+                .all(|axis| self.shape[axis] <= 1 || self.strides[axis] == other.strides[axis])
+    }
+
     /// How many elements it has; none if `usize` cannot count them.
     fn elements(&self) -> Option<usize> {
         if self.shape().contains(&0) {

@@ -189,7 +189,7 @@ impl<'a> Tensor<'a> {
         self.view.buffer().is_same(other.view.buffer())
             && self.view.offset() == other.view.offset()
             && self.data_type.size() == other.data_type.size()
-            && self.layout == other.layout
+            && self.layout.is_same(&other.layout)
     }
 
     /// Bytes of its elements; those that repeat count once.

@@ -168,6 +168,25 @@ fn results_may_lie_where_operands_do() {
     });
     let exact: Vec<f32> = values.iter().map(|x| (1.0 - x) * (1.0 - x)).collect();
     assert_eq!(read::<f32>(&x_buffer), exact);
+    // The strides along one position say nothing.
+    let strided = |shape: &[usize], strides: &[usize]| {
+        Tensor::strided(&x_buffer, DataType::F32, shape, strides).unwrap()
+    };
+    run(|encoder| {
+        ops().unary(
+            encoder,
+            Unary::Neg,
+            strided(&[64], &[1]),
+            strided(&[1, 64], &[7, 1]),
+        )?;
+        ops().unary(
+            encoder,
+            Unary::Neg,
+            strided(&[64, 1], &[1, 0]),
+            strided(&[64, 1], &[1, 9]),
+        )
+    });
+    assert_eq!(read::<f32>(&x_buffer), exact);
     // A matrix is not its transpose, though it has the same bytes.
     let square = Tensor::of::<f32>(&x_buffer, &[64, 64]).unwrap();
     let error = refused(|encoder| {

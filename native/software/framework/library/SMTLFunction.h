@@ -20,7 +20,8 @@
 @interface SMTLFunction : SMTLObject <MTLFunction> {
 @public
     SMTLLibrary *_library; /* retained */
-    NSString *_name;
+    NSString *_name; /* in the library */
+    NSString *_specializedName; /* nil if it has no other */
     MTLFunctionConstantValues *_constants; /* a copy; nil for none */
 }
 - (instancetype)initWithLibrary:(SMTLLibrary *)library

@@ -145,12 +145,13 @@ static size_t constant_size(MTLDataType type) {
 - (void)dealloc {
     [_library release];
     [_name release];
+    [_specializedName release];
     [_constants release];
     [super dealloc];
 }
 
 - (NSString *)name {
-    return [[_name retain] autorelease];
+    return [[_specializedName ? _specializedName : _name retain] autorelease];
 }
 
 - (id<MTLDevice>)device {

@@ -182,10 +182,11 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
 - (id<MTLFunction>)newFunctionWithDescriptor:(MTLFunctionDescriptor *)descriptor error:(NSError **)error {
     SMTL_REQUIRE([descriptor name] != nil, "-[MTLLibrary newFunctionWithDescriptor:error:]",
                  @"the descriptor has no name");
-    id<MTLFunction> function = [self newFunctionWithName:[descriptor name] constantValues:[descriptor constantValues]
-                                                   error:error];
-    if ([descriptor specializedName] != nil) {
-        [function setLabel:[descriptor specializedName]];
+    SMTLFunction *function = (SMTLFunction *)[self newFunctionWithName:[descriptor name]
+                                                        constantValues:[descriptor constantValues]
+                                                                 error:error];
+    if (function != nil) {
+        function->_specializedName = [[descriptor specializedName] copy];
     }
     return function;
 }

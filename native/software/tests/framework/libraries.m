@@ -83,6 +83,19 @@ static void test_constants(void) {
     [values release];
     [pipeline release];
     [function release];
+    /* A descriptor may name the specialized function anew. */
+    MTLFunctionDescriptor *descriptor = [MTLFunctionDescriptor functionDescriptor];
+    [descriptor setName:@"stepped"];
+    [descriptor setSpecializedName:@"stepped by 1000"];
+    [descriptor setConstantValues:constants];
+    function = [library newFunctionWithDescriptor:descriptor error:&error];
+    CHECK([[function name] isEqual:@"stepped by 1000"] && [function label] == nil);
+    pipeline = [device newComputePipelineStateWithFunction:function error:&error];
+    CHECK(pipeline != nil);
+    [pipeline release];
+    [function release];
+    [descriptor setName:@"missing"];
+    CHECK([library newFunctionWithDescriptor:descriptor error:&error] == nil);
     /* A required constant is missing. */
     function = [library newFunctionWithName:@"stepped"];
     CHECK([device newComputePipelineStateWithFunction:function error:&error] == nil);
