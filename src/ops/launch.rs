@@ -190,8 +190,12 @@ impl<A: NoUninit> Launch<'_, A> {
         check_operands(self.function, self.operands)?;
         encoder.set_compute_pipeline_state(self.pipeline)?;
         encoder.set_value(&self.arguments, 0)?;
+        // An operand without elements may lie in a buffer, or at the end of one, that does not hold what Metal wants of an
+        // argument. The kernel does not look at it, so another one stands in for it.
+        let stand_in = self.operands.iter().find(|operand| operand.bytes > 0);
         for (index, operand) in self.operands.iter().enumerate() {
-            let (buffer, offset) = (operand.view.buffer(), operand.view.offset());
+            let bound = stand_in.filter(|_| operand.bytes == 0).unwrap_or(operand);
+            let (buffer, offset) = (bound.view.buffer(), bound.view.offset());
             match operand.access {
                 Access::Read => encoder.set_buffer_read_only(buffer, offset, index + 1)?,
                 Access::Write | Access::WriteInPlace => {

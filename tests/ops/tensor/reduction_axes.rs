@@ -1,7 +1,7 @@
 //! Axes, layouts, rows without elements, and what reductions refuse.
 
 use metal_bridge::Error;
-use metal_bridge::ops::{ArgReduction, DataType, Reduction, Tensor, View};
+use metal_bridge::ops::{ArgReduction, DataType, Matmul, Reduction, Tensor, View};
 use rand::Rng;
 
 use super::layouts::{places, random_shape, random_strides};
@@ -128,6 +128,25 @@ fn rows_without_elements_and_tensors_of_rank_0() {
     let (x, y) = (tensor(&x_buffer, &[]), tensor(&y_buffer, &[]));
     run(|encoder| ops().reduce(encoder, Reduction::Sum, x, &[], y));
     assert_eq!(read::<f32>(&y_buffer)[0], 4.0);
+}
+
+/// What has no elements needs no bytes: it may lie in a buffer, or at the end of one, where an element would not fit.
+#[test]
+fn tensors_without_elements_need_no_memory() {
+    let (byte, y_buffer) = (buffer(&[0u8]), buffer(&[7.0f32; 4]));
+    let end = View::new(&y_buffer, 16);
+    for place in [View::from(&byte), end] {
+        let x = |shape: &[usize]| Tensor::of::<f32>(place, shape).unwrap();
+        for ops in both() {
+            let y = Tensor::of::<f32>(&y_buffer, &[4]).unwrap();
+            run(|encoder| ops.reduce(encoder, Reduction::Prod, x(&[4, 0]), &[1], y));
+            assert_eq!(read::<f32>(&y_buffer), [1.0; 4]);
+            let y = Tensor::of::<f32>(&y_buffer, &[2, 2]).unwrap();
+            let options = Matmul::default();
+            run(|encoder| ops.matmul(encoder, options, x(&[2, 0]), x(&[0, 2]), y));
+            assert_eq!(read::<f32>(&y_buffer), [0.0; 4]);
+        }
+    }
 }
 
 #[test]
