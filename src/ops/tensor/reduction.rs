@@ -16,16 +16,18 @@ const ARG_REDUCTIONS: KernelNames = kernel_names!("arg_reduce");
 
 /// A function of all elements along some axes, `n` of them. The result has their type: integers wrap, floats of 16 bits are
 /// computed with as `f32` and rounded once. In what follows, `u` is 2^-24.
+///
+/// The bounds hold if no sum, product or square on the way leaves the range of `f32`, at either end; the order of the elements is
+/// not determined. Otherwise the result may be infinite, NaN or 0 where the exact one is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reduction {
     /// The sum; 0 of no elements. Of floats it is wrong by at most `u |y| + (m u)^2 sum(|x|)` before it is rounded to its type,
     /// where `m <= n` additions follow one another: `n / 256 + 80` along a dense axis (`n / 2048 + 20` on a GPU).
     Sum,
-    /// The sum divided by `n`, of floats; NaN of no elements. Infinite if the sum is.
+    /// The sum divided by `n`, of floats; NaN of no elements.
     Mean,
-    /// The product; 1 of no elements. Of floats it is wrong by at most `1.01 n u |y|`, if no product on the way leaves the
-    /// range of `f32`; the order of the factors is not determined.
+    /// The product; 1 of no elements. Of floats it is wrong by at most `1.01 n u |y|`.
     Prod,
     /// The smallest element; NaN if one is.
     Min,

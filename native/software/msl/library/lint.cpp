@@ -43,8 +43,8 @@ bool blames_our_spaces(const std::string &line) {
     const auto mentions = [&](const char *text) { return line.find(text) != std::string::npos; };
     if (mentions("__constant") && (mentions("__global_host") || mentions("__generic"))) return true;
     if (mentions("__constant") && mentions("no matching constructor")) return true;
-    if (mentions("__generic") &&
-        (mentions("changes address space") || mentions("cannot bind reference") || mentions("cannot pass pointer")))
+    if (mentions("__generic") && (mentions("changes address space") || mentions("cannot bind reference") ||
+                                  mentions("cannot pass pointer") || mentions("static_cast from")))
         return true;
     return mentions("cannot bind to a temporary object because of address space mismatch");
 }

@@ -120,6 +120,18 @@ kernel void k(device float *a [[buffer(0)]], uint i [[thread_position_in_grid]])
 })");
 }
 
+// A class that is told of its derived class reaches it through `this`.
+void test_this_of_a_derived_class() {
+    accepted(R"(
+template <typename D> struct shape { int twice() const thread { return static_cast<const thread D *>(this)->area() * 2; } };
+struct square : shape<square> { int side; int area() const thread { return side * side; } };
+kernel void k(device int *a, uint i [[thread_position_in_grid]]) {
+    square s;
+    s.side = int(i);
+    a[i] = s.twice();
+})");
+}
+
 void test_bfloat_casts() {
     accepted(
         "#include <metal_stdlib>\nusing namespace metal;\nkernel void k(device half *h, device bfloat *b, constant half *c) {\n half x = half(b[0]);\n"
@@ -170,6 +182,7 @@ void test_rejected() {
 int main() {
     test_accepted();
     test_constructed_constants();
+    test_this_of_a_derived_class();
     test_bfloat_casts();
     test_rejected();
     return check::report("msl/lint_test");
