@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use half::{bf16, f16};
-use metal_bridge::ops::{Binary, DataType, Matmul, Ops, Right, Tensor, Unary};
-use metal_bridge::{ComputeEncoder, DispatchType, Result, StorageMode};
+use metal_bridge::ops::{Binary, DataType, Matmul, Norm, Ops, Reduction, Right, Tensor, Unary};
+use metal_bridge::{ComputeEncoder, DispatchType, MetalBackend, MetalOps, Result, StorageMode};
 use metal_bridge_benches::beside::Row;
 use metal_bridge_benches::contenders::{copy, gemm_product};
 use metal_bridge_benches::data;
@@ -65,6 +65,16 @@ fn rows(metal: &Metal, data_type: DataType, two: Right<'static>) -> Result<()> {
         ops.convert(encoder, square(&a)?.permute(&[1, 0])?, square(&y)?)
     });
     if data_type.is_float() {
+        print(name("sum of rows"), size, &|ops, encoder| {
+            let y = Tensor::new(&y, data_type, &[1 << 12])?;
+            ops.reduce(encoder, Reduction::Sum, square(&a)?, &[1], y)
+        });
+        print(name("softmax of rows"), 2 * size, &|ops, encoder| {
+            ops.softmax(encoder, square(&a)?, 1, square(&y)?)
+        });
+        print(name("layer norm of rows"), 2 * size, &|ops, encoder| {
+            ops.layer_norm(encoder, square(&a)?, &[1], &Norm::default(), square(&y)?)
+        });
         for operation in [
             Unary::Relu,
             Unary::Exp,
@@ -145,14 +155,41 @@ fn encoding(metal: &Metal) -> Result<()> {
         encoder.end_encoding()?;
         commands.commit()?.wait()?;
     }
+    host_row("an operation encoded", best);
+
+    // In a batch, which asks what each operation needs: every one a barrier, and none.
+    let ops = MetalOps::new(MetalBackend::with_device(&metal.device)?);
+    let places: Vec<_> = (0..CALLS as usize)
+        .map(|place| x.narrow(0, place, 1))
+        .collect::<Result<_>>()?;
+    for (name, is_dependent) in [
+        ("an operation in a batch, behind a barrier", true),
+        ("an operation in a batch, without", false),
+    ] {
+        let mut best = Duration::MAX;
+        for _ in 0..20 {
+            let mut batch = ops.batch();
+            let start = Instant::now();
+            for place in &places {
+                let x = if is_dependent { &x } else { place };
+                batch.unary(Unary::Neg, x, x)?;
+            }
+            best = best.min(start.elapsed() / CALLS);
+            batch.commit()?.wait()?;
+        }
+        host_row(name, best);
+    }
+    Ok(())
+}
+
+fn host_row(name: &str, time: Duration) {
     let row = Row {
-        name: "an operation encoded".to_owned(),
+        name: name.to_owned(),
         unit: "us",
-        ours: best.as_secs_f64() * 1e6,
+        ours: time.as_secs_f64() * 1e6,
         yardstick: None,
     };
     row.print();
-    Ok(())
 }
 
 fn main() -> Result<()> {

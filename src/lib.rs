@@ -10,7 +10,7 @@
 //! | layer | what it gives you | where |
 //! |---|---|---|
 //! | engine | GGUF files, tokenizers, sampling, text | the crate `metal-bridge-llama` |
-//! | backend | a device, a queue, memory and the kernels in one object; calls that run at once | [`MetalBackend`], [`MetalOps`] |
+//! | backend | a device, a queue, memory and the kernels in one object; calls that run at once or in batches; metrics | [`MetalBackend`], [`MetalOps`], [`Batch`], [`Metrics`] |
 //! | operations | products, norms, attention, ... as safe calls that encode kernels | [`ops`] |
 //! | handles | Metal's objects with Metal's names, sound in safe code | this page |
 //! | bridge | the C ABI, for C and C++ too | `native/include/metal_bridge.h` |

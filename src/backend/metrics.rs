@@ -1,5 +1,6 @@
 //! [`Metrics`]: what operations took, and how fast that was.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
@@ -119,7 +120,7 @@ impl Metrics {
             row.bytes = row.bytes.saturating_add(span.bytes);
         }
         let mut rows: Vec<_> = rows.into_values().collect();
-        rows.sort_by(|a, b| b.gpu_time.cmp(&a.gpu_time));
+        rows.sort_by_key(|row| Reverse(row.gpu_time));
         for row in &mut rows {
             row.peak_share = self.peak.map(|peak| {
                 let share = |rate: f64, peak: f64| if peak > 0.0 { rate / peak } else { 0.0 };

@@ -1,5 +1,5 @@
 //! [`MetalBackend`] and [`MetalOps`]: a device, a queue, memory and the kernels in one object, and calls that run at once. For
-//! engines that want one call; those that want to encode a whole token into one command buffer use
+//! engines that want one call, or a [`Batch`] of them; those that order dispatches themselves use
 //! [`Ops`](crate::ops::Ops) with a [`ComputeEncoder`](crate::ComputeEncoder).
 
 mod allocations;

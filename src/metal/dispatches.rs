@@ -1,11 +1,6 @@
-//! [`Dispatches`]: what an encoder keeps of its dispatches so that it can place the barriers itself. And the barriers.
+//! [`Dispatches`]: what an encoder keeps of its dispatches so that it can place the barriers itself.
 
-use super::buffer::Buffer;
-use super::compute::ComputeEncoder;
-use super::handle::check;
-use super::hazards::{Hazards, Reach};
-use crate::error::Result;
-use crate::sys;
+use super::hazards::Hazards;
 
 /// What a dispatch does, for statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,99 +32,5 @@ pub(crate) struct Dispatches {
     /// All that was noted, under the names of the first; none if there was no work.
     pub(super) work: Option<Work>,
     /// Whether the next dispatch has been noted.
-    is_next_noted: bool,
-}
-
-impl ComputeEncoder<'_> {
-    /// Says what the next dispatch does, and that it reaches no more than `reaches`. If the encoder places the barriers itself, and
-    /// the dispatch needs one, it goes here.
-    #[inline]
-    pub(crate) fn note<'b>(
-        &mut self,
-        work: Work,
-        reaches: impl Iterator<Item = Reach<'b>> + Clone,
-    ) -> Result<()> {
-        let is_met = match &self.dispatches {
-            Some(dispatches) => dispatches.hazards.is_met_by(reaches.clone()),
-            None => return Ok(()),
-        };
-        if is_met {
-            self.memory_barrier()?;
-        }
-        if let Some(dispatches) = &mut self.dispatches {
-            dispatches.hazards.add(reaches);
-            dispatches.is_next_noted = true;
-            let all = dispatches.work.get_or_insert(Work {
-                flops: 0,
-                bytes: 0,
-                ..work
-            });
-            all.flops = all.flops.saturating_add(work.flops);
-            all.bytes = all.bytes.saturating_add(work.bytes);
-        }
-        Ok(())
-    }
-
-    /// Comes before each dispatch: one that was not noted may reach anything.
-    #[inline]
-    pub(super) fn order_dispatch(&mut self) -> Result<()> {
-        let Some(dispatches) = &mut self.dispatches else {
-            return Ok(());
-        };
-        if std::mem::take(&mut dispatches.is_next_noted) {
-            return Ok(());
-        }
-        if dispatches.hazards.is_met_by_unknown() {
-            self.memory_barrier()?;
-        }
-        if let Some(dispatches) = &mut self.dispatches {
-            dispatches.hazards.add_unknown();
-            dispatches.work.get_or_insert(Work::OTHER);
-        }
-        Ok(())
-    }
-
-    /// Lets later dispatches see what earlier ones wrote to any buffer (`memoryBarrierWithScope:`).
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Internal`](crate::Error::Internal).
-    pub fn memory_barrier(&mut self) -> Result<()> {
-        // SAFETY: the encoder is live.
-        unsafe { check(|error| sys::mtb_compute_encoder_memory_barrier(self.as_ptr(), error)) }?;
-        if let Some(dispatches) = &mut self.dispatches {
-            dispatches.hazards.barrier();
-        }
-        Ok(())
-    }
-
-    /// [`memory_barrier`](ComputeEncoder::memory_barrier) between two dispatches of one operation; none if the encoder places
-    /// the barriers itself.
-    pub(crate) fn barrier_between_passes(&mut self) -> Result<()> {
-        match self.dispatches {
-            Some(_) => Ok(()),
-            None => self.memory_barrier(),
-        }
-    }
-
-    /// Lets later dispatches see what earlier ones wrote to these buffers (`memoryBarrierWithResources:count:`).
-    ///
-    /// # Errors
-    ///
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for no buffers,
-    /// [`Error::WrongDevice`](crate::Error::WrongDevice).
-    pub fn memory_barrier_buffers(&mut self, buffers: &[&Buffer]) -> Result<()> {
-        let raw: Vec<_> = buffers.iter().map(|buffer| buffer.as_ptr()).collect();
-        // SAFETY: the encoder and the buffers are live.
-        unsafe {
-            check(|error| {
-                sys::mtb_compute_encoder_memory_barrier_buffers(
-                    self.as_ptr(),
-                    raw.as_ptr(),
-                    raw.len(),
-                    error,
-                )
-            })
-        }
-    }
+    pub(super) is_next_noted: bool,
 }

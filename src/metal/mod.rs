@@ -3,6 +3,7 @@
 //! Their public names stand at the crate's root.
 
 pub(crate) mod access;
+mod barriers;
 pub(crate) mod blit;
 pub(crate) mod buffer;
 pub(crate) mod command;

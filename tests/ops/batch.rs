@@ -169,7 +169,7 @@ impl Model {
 }
 
 #[test]
-fn a_barrier_stands_where_an_operation_needs_another_and_nowhere_else() {
+fn barriers_stand_where_a_model_says() {
     let (ops, mut rng) = (metal(), rng(80));
     let (mut with, mut without) = (0, 0);
     for _ in 0..60 {
@@ -237,7 +237,7 @@ fn passes_of_an_operation_are_ordered_like_operations() {
 }
 
 #[test]
-fn other_work_comes_between_what_is_queued_before_and_after() {
+fn other_work_comes_after_and_before_the_rest() {
     let ops = metal();
     let source = "kernel void twice(device int *x [[buffer(0)]], uint i [[thread_position_in_grid]]) { x[i] *= 2; }";
     ops.backend()
@@ -296,7 +296,7 @@ fn other_work_comes_between_what_is_queued_before_and_after() {
 }
 
 #[test]
-fn what_is_refused_is_not_in_the_batch_and_a_dropped_batch_does_nothing() {
+fn what_is_refused_or_dropped_does_nothing() {
     let ops = metal();
     let (x, y) = (memory(&[1, 2, 3, 4]), memory(&[0; 4]));
     let of = |buffer, count| Tensor::of::<i32>(buffer, &[count]).expect("a shape");

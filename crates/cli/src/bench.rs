@@ -1,4 +1,13 @@
-//! `metal-bridge bench`: how fast a model reads a prompt and generates.
+//! `metal-bridge bench`: how fast a model reads a prompt and generates; `metal-bridge bench ops`: how fast operations are.
+
+#[cfg(feature = "candle")]
+#[path = "bench/beside_candle.rs"]
+mod beside;
+#[cfg(not(feature = "candle"))]
+#[path = "bench/beside_nothing.rs"]
+mod beside;
+mod cases;
+mod operations;
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -12,7 +21,10 @@ use super::failure::Failure;
 use super::{DeviceChoice, loading, memory};
 
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Arguments {
+    #[command(subcommand)]
+    what: Option<What>,
     /// The model: a GGUF file of the llama architecture
     #[arg(
         short,
@@ -39,6 +51,13 @@ pub struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// What to measure instead of a model.
+#[derive(clap::Subcommand)]
+enum What {
+    /// Measure operations on tensors: time of the GPU, rates and the share of what the device is able to do
+    Ops(operations::Arguments),
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -71,6 +90,9 @@ struct Rate {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if let Some(What::Ops(arguments)) = &arguments.what {
+        return operations::run(arguments);
+    }
     let device = arguments.device.open()?;
     let (path, _temporary) = model_file(arguments)?;
     let model = loading::load(&device, &path)?;

@@ -34,7 +34,7 @@ enum Command {
     Generate(generate::Arguments),
     /// List the Metal devices and their limits
     Info(info::Arguments),
-    /// Measure how fast a model reads a prompt and generates
+    /// Measure how fast a model reads a prompt and generates, or how fast operations on tensors are
     Bench(bench::Arguments),
     /// Compile sources of the Metal Shading Language and tell what is in them and what is wrong
     #[cfg(software_metal)]

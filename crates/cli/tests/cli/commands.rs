@@ -246,6 +246,45 @@ mod with_a_metal {
     }
 
     #[test]
+    fn bench_measures_operations_as_a_table_and_as_json() {
+        let words = ["--milliseconds", "1", "--only", "add"];
+        let output = run(&[&["bench", "ops"], &words[..]].concat());
+        assert_code(&output, 0);
+        let table = text(&output.stdout);
+        for part in [
+            "| add | 4194304 |",
+            "| add a row | 2048 x 2048 |",
+            "at the peak",
+        ] {
+            assert!(table.contains(part), "{table}");
+        }
+        let output = run(&[&["bench", "ops", "--json"], &words[..]].concat());
+        assert_code(&output, 0);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let rows = report["rows"].as_array().unwrap();
+        assert_eq!(rows.len(), 2, "{report}");
+        for row in rows {
+            let [time, gflops, rate, share] = [
+                "gpu_milliseconds",
+                "gflops",
+                "gigabytes_per_second",
+                "peak_share",
+            ]
+            .map(|name| row[name].as_f64().unwrap());
+            assert!(
+                time > 0.0 && gflops > 0.0 && rate > 0.0 && share > 0.0,
+                "{row}"
+            );
+            // Four million additions.
+            let expected = 4194304e-6 / time;
+            assert!((gflops - expected).abs() < 1e-6 * expected, "{row}");
+        }
+        let output = run(&["bench", "ops", "--only", "nonsense"]);
+        assert_code(&output, 1);
+        assert!(text(&output.stderr).contains("softmax of rows"));
+    }
+
+    #[test]
     fn bench_measures_as_a_table_and_as_json() {
         let sizes = ["-p", "16", "-n", "4", "-r", "2", "-m", MODEL];
         let output = run(&[&["bench"], &sizes[..]].concat());
