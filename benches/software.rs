@@ -208,7 +208,7 @@ fn matvec(kernels: &Kernels, n: usize, k: usize) -> Result<Row> {
     let times = best_of(
         BUDGET,
         &mut [
-            ops_contender(kernels, &weight, &x, &y, 1),
+            ops_contender(&kernels.metal, &weight, &x, &y, 1),
             repeated(DISPATCHES, || {
                 black_box(candle_product(&candle_weight, &candle_x).expect("candle's product"));
             }),
@@ -231,7 +231,6 @@ fn ops_contender<'a>(
     y: &'a Buffer,
     rows: usize,
 ) -> Contender<'a> {
-    let metal = &kernels.metal;
     let products = move || {
         metal.run(|encoder| {
             (0..DISPATCHES).try_for_each(|_| metal.ops.linear(encoder, weight, x, y, rows))
@@ -270,7 +269,7 @@ fn products(kernels: &Kernels) -> Result<Vec<Row>> {
     let times = best_of(
         BUDGET * 2,
         &mut [
-            ops_contender(kernels, &weight, &b, &c, N),
+            ops_contender(&kernels.metal, &weight, &b, &c, N),
             kernels.contender(launch),
             repeated(DISPATCHES, || {
                 gemm_product(
