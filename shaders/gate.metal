@@ -3,8 +3,8 @@
 
 using namespace metal;
 
-// The gate of SwiGLU (Shazeer 2020, arXiv:2002.05202): silu(a) * b. Below the bound the exponential overflows and silu is 0.
-// It is kept finite, since fast math may not be asked to divide by infinity.
+// The gate of SwiGLU (Shazeer 2020, arXiv:2002.05202): silu(a) * b. Below the bound the exponential overflows and silu
+// is 0. The exponential is kept finite, since fast math may not be asked to divide by infinity.
 inline float4 gate(float4 a, float4 b) {
     constexpr float bound = -88.7f;
     const float4 silu = a / (1.0f + exp(-max(a, float4(bound))));

@@ -8,6 +8,7 @@ mod at_once_layers;
 mod at_once_tensors;
 mod batch;
 mod kernels;
+mod measuring;
 mod metal_backend;
 mod metrics;
 mod peak;

@@ -73,6 +73,7 @@ shaders! {
 
 const HEADERS: &[(&str, &str)] = &[
     shader_file!("attention.h"),
+    shader_file!("tensor/attention_keys.h"),
     shader_file!("tensor/functions.h"),
     shader_file!("tensor/gemm.h"),
     shader_file!("tensor/images.h"),
