@@ -1,4 +1,4 @@
-//! Apple's interface, as the sources of the package `objc2-metal` declare it: generated from Apple's headers.
+//! Apple's interface, as the sources of the package `objc2-metal` and its siblings declare it: generated from Apple's headers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,30 @@ use syn::parse::{Parse, ParseStream};
 use crate::interface::{Container, Interface};
 use crate::rust_types::{self, Aliases, text};
 
-/// Where cargo keeps the package's sources.
-pub fn folder() -> PathBuf {
+const PACKAGES: [&str; 3] = [
+    "objc2-metal",
+    "objc2-metal-performance-shaders",
+    "objc2-metal-performance-shaders-graph",
+];
+
+/// What all of the packages declare.
+pub fn read() -> Interface {
+    let mut reader = Reader::default();
+    for folder in folders() {
+        // What Apple says with macros or for some systems alone, a package writes by hand outside of the generated files.
+        for name in ["resource.rs", "counters.rs", "device.rs"] {
+            let file = folder.join(name);
+            if file.exists() {
+                reader.read_file(&file);
+            }
+        }
+        reader.read_folder(&folder.join("generated"));
+    }
+    reader.finish()
+}
+
+/// Where cargo keeps the packages' sources.
+fn folders() -> [PathBuf; 3] {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--manifest-path"])
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
@@ -19,29 +41,14 @@ pub fn folder() -> PathBuf {
     let metadata: serde_json::Value =
         serde_json::from_slice(&output.stdout).expect("cargo's metadata");
     let packages = metadata["packages"].as_array().expect("packages");
-    let package = packages
-        .iter()
-        .find(|package| package["name"] == "objc2-metal")
-        .expect("objc2-metal among the dependencies");
-    let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
-    manifest.parent().expect("a folder").join("src")
-}
-
-pub fn read(folder: &Path) -> Interface {
-    let mut reader = Reader::default();
-    // What Apple says with macros or for some systems alone, the package writes by hand outside of the generated files.
-    for name in ["resource.rs", "counters.rs", "device.rs"] {
-        reader.read_file(&folder.join(name));
-    }
-    let mut files: Vec<_> = std::fs::read_dir(folder.join("generated"))
-        .expect("the generated sources")
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
-    files.sort();
-    for file in files {
-        reader.read_file(&file);
-    }
-    reader.finish()
+    PACKAGES.map(|name| {
+        let package = packages
+            .iter()
+            .find(|package| package["name"] == name)
+            .unwrap_or_else(|| panic!("{name} among the dependencies"));
+        let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
+        manifest.parent().expect("a folder").join("src")
+    })
 }
 
 #[derive(Default)]
@@ -106,6 +113,21 @@ impl Parse for Flags {
 }
 
 impl Reader {
+    fn read_folder(&mut self, folder: &Path) {
+        let mut paths: Vec<_> = std::fs::read_dir(folder)
+            .expect("the generated sources")
+            .map(|entry| entry.expect("an entry").path())
+            .collect();
+        paths.sort();
+        for path in paths {
+            if path.is_dir() {
+                self.read_folder(&path);
+            } else {
+                self.read_file(&path);
+            }
+        }
+    }
+
     fn read_file(&mut self, path: &Path) {
         let source = std::fs::read_to_string(path).expect("a readable file");
         let file =

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::interface::{Container, Interface, Method};
 
-/// The interface that `source` declares under names with `MTL` in them. `probes` are constants that may be macros there.
+/// The interface that `source` declares under names with `MTL` or `MPS` in them. `probes` are constants that may be macros there.
 pub fn read(source: &str, probes: &[&String]) -> Interface {
     let mut text = source.to_owned();
     for name in probes {
@@ -27,14 +27,17 @@ pub fn read(source: &str, probes: &[&String]) -> Interface {
         "-Xclang",
         "-ast-dump=json",
         "-Xclang",
-        "-ast-dump-filter=MTL",
     ];
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).chain(fixed).collect();
-    let output = run_clang(&arguments, &text);
     let mut reader = Reader::default();
-    // The filter makes it write one tree after the other.
-    for tree in serde_json::Deserializer::from_slice(&output).into_iter::<Value>() {
-        reader.read_declaration(&tree.expect("clang's syntax tree"));
+    let mentioned = |prefix: &&str| source.contains("#import <Metal") || source.contains(*prefix);
+    for prefix in ["MTL", "MPS"].into_iter().filter(mentioned) {
+        let filter = format!("-ast-dump-filter={prefix}");
+        let output = run_clang(&[&arguments[..], &[&filter]].concat(), &text);
+        // The filter makes it write one tree after the other.
+        for tree in serde_json::Deserializer::from_slice(&output).into_iter::<Value>() {
+            reader.read_declaration(&tree.expect("clang's syntax tree"));
+        }
     }
     reader.resolve();
     reader.interface
@@ -241,7 +244,7 @@ fn canonical(text: &str, this: &str, aliases: &BTreeMap<String, String>) -> Stri
         }
     }
     if let Some(alias) = aliases.get(&name) {
-        return format!("{}{}", "*".repeat(stars), canonical(alias, this, aliases));
+        return canonical(&format!("{alias}{}", "*".repeat(stars)), this, aliases);
     }
     let base = match name.as_str() {
         "BOOL" | "bool" | "_Bool" => "bool",
@@ -265,7 +268,7 @@ fn canonical(text: &str, this: &str, aliases: &BTreeMap<String, String>) -> Stri
             }
             let is_class = name.starts_with("NS") && name != "NSRange";
             // A pointer to what is not a known structure is one to an object; both sides settle it by name.
-            if stars > 0 && (is_class || name.starts_with("MTL")) {
+            if stars > 0 && (is_class || name.starts_with("MTL") || name.starts_with("MPS")) {
                 return format!("{}object {name}", "*".repeat(stars - 1));
             }
             &name

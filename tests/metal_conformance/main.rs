@@ -1,7 +1,8 @@
 //! The software Metal's headers say what Apple's do: every selector with its arguments and result, every enumeration and
 //! constant, every structure; and they lack nothing of Apple's except what `absent.txt` names with a reason.
 //!
-//! Apple's side is read from the sources of `objc2-metal` (generated from Apple's headers), which are parsed and not built.
+//! Apple's side is read from the sources of `objc2-metal` and of its siblings for Metal Performance Shaders (generated
+//! from Apple's headers), which are parsed and not built.
 #![cfg(software_metal)]
 
 mod absent;
@@ -12,16 +13,19 @@ mod interface;
 mod rust_types;
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use compare::Comparison;
+use interface::Interface;
 
-const HEADERS: &str = "#import <Metal/Metal.h>\n";
+static APPLES: LazyLock<Interface> = LazyLock::new(bindings::read);
+const HEADERS: &str = "#import <Metal/Metal.h>\n#import <MetalPerformanceShadersGraph/MetalPerformanceShadersGraph.h>\n";
 
 #[test]
 fn our_interface_is_apples() {
-    let apples = bindings::read(&bindings::folder());
+    let apples = &*APPLES;
     let ours = headers::read(HEADERS, &apples.values.keys().collect::<Vec<_>>());
-    let comparison = Comparison::of(&ours, &apples);
+    let comparison = Comparison::of(&ours, apples);
     println!("{}", comparison.counts);
     let differences = &comparison.differences;
     assert!(differences.is_empty(), "{}", differences.join("\n"));
@@ -37,7 +41,7 @@ fn our_interface_is_apples() {
 
 #[test]
 fn each_kind_of_disagreement_is_seen() {
-    let apples = bindings::read(&bindings::folder());
+    let apples = &*APPLES;
     for (declaration, culprit) in [
         (
             "@protocol MTLFence <NSObject>\n- (void)wave;\n@end",
@@ -74,10 +78,18 @@ fn each_kind_of_disagreement_is_seen() {
         ),
         ("extern NSString *const MTLWave;", "MTLWave"),
         ("void MTLWave(void);", "MTLWave"),
+        (
+            "@interface MPSKernel : NSObject\n- (NSUInteger)label;\n@end",
+            "-label",
+        ),
+        (
+            "@interface MPSGraphType : NSObject\n- (void)wave;\n@end",
+            "-wave",
+        ),
     ] {
         let source = format!("#import <Foundation/Foundation.h>\n{declaration}\n");
         let ours = headers::read(&source, &apples.values.keys().collect::<Vec<_>>());
-        let lines = Comparison::of(&ours, &apples).differences;
+        let lines = Comparison::of(&ours, apples).differences;
         assert_eq!(lines.len(), 1, "{declaration}: {lines:?}");
         assert!(lines[0].contains(culprit), "{declaration}: {lines:?}");
     }
@@ -90,6 +102,11 @@ fn headers_stand_alone() {
     let mut count = 0;
     for part in [
         "Metal",
+        "MetalPerformanceShaders/MPSCore",
+        "MetalPerformanceShaders/MPSMatrix",
+        "MetalPerformanceShaders/MPSNDArray",
+        "MetalPerformanceShaders",
+        "MetalPerformanceShadersGraph",
         "SoftwareMetal",
         "dispatch",
         "os",
@@ -105,7 +122,12 @@ fn headers_stand_alone() {
             }
         }
     }
-    headers::check_alone(&folder.join("Metal/Metal.h"), "objective-c++");
+    for header in [
+        "Metal/Metal.h",
+        "MetalPerformanceShadersGraph/MetalPerformanceShadersGraph.h",
+    ] {
+        headers::check_alone(&folder.join(header), "objective-c++");
+    }
     println!("{count} headers stand alone");
     assert!(count > 50);
 }

@@ -133,14 +133,16 @@ fn pointer_to(target: &syn::Type, this: &str, aliases: &Aliases) -> String {
         "NSErrorDomain" | "NSErrorUserInfoKey" => "object NSString".to_owned(),
         _ if aliases.contains_key(&name) => {
             let of = simple(&name, aliases);
-            let is_object = of.starts_with("NS") || of.starts_with("MTL");
+            let is_object = ["NS", "MTL", "MPS"]
+                .iter()
+                .any(|prefix| of.starts_with(prefix));
             if is_object {
                 format!("object {of}")
             } else {
                 format!("*{of}")
             }
         }
-        _ if name.starts_with("MTL") => format!("object {name}"),
+        _ if name.starts_with("MTL") || name.starts_with("MPS") => format!("object {name}"),
         _ if name.starts_with("NS")
             && !["NSUInteger", "NSInteger", "NSRange"].contains(&name.as_str()) =>
         {
