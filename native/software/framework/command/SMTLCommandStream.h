@@ -33,6 +33,7 @@ typedef enum {
     SMTL_OP_COPY,
     SMTL_OP_FILL,
     SMTL_OP_SYNCHRONIZE,
+    SMTL_OP_HOST, /* index: how many ranges it writes */
     SMTL_OP_RESET_COMMANDS,
     SMTL_OP_COPY_COMMANDS,
     SMTL_OP_SAMPLE,
@@ -140,6 +141,27 @@ typedef struct {
     smtl_record record;
     SMTLBuffer *buffer;
 } smtl_record_synchronize;
+
+/* Why work on the host has failed. */
+typedef struct {
+    NSUInteger code; /* an MTLCommandBufferError */
+    char *message; /* malloc'd, or NULL */
+} smtl_host_failure;
+
+/* Work that a C function does in place of a kernel. False ends the command buffer. */
+typedef bool (*smtl_host_function)(const void *argument, smtl_host_failure *failure);
+
+typedef struct {
+    uint8_t *bytes;
+    size_t size;
+} smtl_host_range;
+
+typedef struct {
+    smtl_record record;
+    smtl_host_function run;
+    const void *argument; /* in the record, behind what is written */
+    smtl_host_range written[]; /* for the sanitizer */
+} smtl_record_host;
 
 typedef struct {
     smtl_record record;

@@ -169,6 +169,18 @@ static bool run_commands(smtl_replay *replay, const smtl_record_execute *record)
     return finished && (shuffled || flush(replay));
 }
 
+static bool run_host(const smtl_record_host *command, smtl_execution *execution) {
+    smtl_host_failure failure = {MTLCommandBufferErrorInternal, NULL};
+    if (!command->run(command->argument, &failure)) {
+        return fail(execution, failure.code, failure.message);
+    }
+    for (unsigned i = 0; i < command->record.index && smtl_sanitizer_enabled(); i++) {
+        smtl_sanitizer_filled(command->written[i].bytes, command->written[i].size);
+    }
+    smtl_count_dispatches(1);
+    return true;
+}
+
 /* False ends the command buffer, with the reason in the execution. */
 static bool run_record(smtl_record *record, smtl_replay *replay) {
     smtl_launch *bindings = &replay->bindings;
@@ -243,6 +255,7 @@ static bool run_record(smtl_record *record, smtl_replay *replay) {
         return true;
     }
     case SMTL_OP_SYNCHRONIZE: [((const smtl_record_synchronize *)record)->buffer copyToCPU]; return true;
+    case SMTL_OP_HOST: return run_host((const smtl_record_host *)record, replay->execution);
     case SMTL_OP_UPDATE_FENCE:
         [((const smtl_record_fence *)record)->fence noteSignalOf:replay->execution->order];
         return true;

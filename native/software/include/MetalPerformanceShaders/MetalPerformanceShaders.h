@@ -1,5 +1,5 @@
-/* Metal Performance Shaders: products of matrices and vectors, softmax and top-k of matrices. Names, types and values are
- * those of Apple's public documentation; images, neural network layers and ray tracing are absent. */
+/* Metal Performance Shaders: products of matrices and vectors, softmax and top-k of matrices. Names, types and values
+ * are those of Apple's public documentation; images, neural network layers and ray tracing are absent. */
 #ifndef SMTL_METALPERFORMANCESHADERS_H
 #define SMTL_METALPERFORMANCESHADERS_H
 

@@ -29,16 +29,16 @@ MTL_EXPORT
 /* In the order in which inputsArray has to be. */
 @property (readonly, nonatomic, nullable) NSArray<MPSGraphTensor *> *feedTensors;
 @property (readonly, nonatomic, nullable) NSArray<MPSGraphTensor *> *targetTensors;
-- (NSArray<MPSGraphTensorData *> *)
-    runWithMTLCommandQueue:(id<MTLCommandQueue>)commandQueue
-               inputsArray:(NSArray<MPSGraphTensorData *> *)inputsArray
-              resultsArray:(nullable NSArray<MPSGraphTensorData *> *)resultsArray
-       executionDescriptor:(nullable MPSGraphExecutableExecutionDescriptor *)executionDescriptor;
-- (NSArray<MPSGraphTensorData *> *)
-    encodeToCommandBuffer:(MPSCommandBuffer *)commandBuffer
-              inputsArray:(NSArray<MPSGraphTensorData *> *)inputsArray
-             resultsArray:(nullable NSArray<MPSGraphTensorData *> *)resultsArray
-      executionDescriptor:(nullable MPSGraphExecutableExecutionDescriptor *)executionDescriptor;
+- (NSArray<MPSGraphTensorData *> *)runWithMTLCommandQueue:(id<MTLCommandQueue>)commandQueue
+                                              inputsArray:(NSArray<MPSGraphTensorData *> *)inputsArray
+                                             resultsArray:(nullable NSArray<MPSGraphTensorData *> *)resultsArray
+                                      executionDescriptor:
+                                          (nullable MPSGraphExecutableExecutionDescriptor *)executionDescriptor;
+- (NSArray<MPSGraphTensorData *> *)encodeToCommandBuffer:(MPSCommandBuffer *)commandBuffer
+                                             inputsArray:(NSArray<MPSGraphTensorData *> *)inputsArray
+                                            resultsArray:(nullable NSArray<MPSGraphTensorData *> *)resultsArray
+                                     executionDescriptor:
+                                         (nullable MPSGraphExecutableExecutionDescriptor *)executionDescriptor;
 @end
 
 NS_ASSUME_NONNULL_END
