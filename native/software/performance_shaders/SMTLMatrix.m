@@ -12,8 +12,8 @@ static size_t preferred_bytes(NSUInteger count, MPSDataType type) {
 /* `count` items of `size` bytes at distances of `stride`; raises if that is more than can be counted. */
 static NSUInteger extent(const char *where, NSUInteger count, NSUInteger stride, NSUInteger size) {
     NSUInteger bytes;
-    SMTL_REQUIRE(!__builtin_mul_overflow(count - 1, stride, &bytes) && !__builtin_add_overflow(bytes, size, &bytes), where,
-                 @"%lu items at distances of %lu bytes are more than there is memory for", UNSIGNED(count),
+    SMTL_REQUIRE(!__builtin_mul_overflow(count - 1, stride, &bytes) && !__builtin_add_overflow(bytes, size, &bytes),
+                 where, @"%lu items at distances of %lu bytes are more than there is memory for", UNSIGNED(count),
                  UNSIGNED(stride));
     return bytes;
 }
@@ -27,8 +27,8 @@ static NSUInteger require_type(const char *where, MPSDataType type) {
 static void require_storage(const char *where, id<MTLBuffer> buffer, NSUInteger offset, NSUInteger bytes,
                             NSUInteger size) {
     SMTL_REQUIRE(buffer != nil, where, @"buffer must not be nil");
-    SMTL_REQUIRE(offset % size == 0, where, @"offset %lu is not a multiple of the element's %lu bytes", UNSIGNED(offset),
-                 UNSIGNED(size));
+    SMTL_REQUIRE(offset % size == 0, where, @"offset %lu is not a multiple of the element's %lu bytes",
+                 UNSIGNED(offset), UNSIGNED(size));
     SMTL_REQUIRE(offset <= [buffer length] && bytes <= [buffer length] - offset, where,
                  @"%lu bytes at offset %lu exceed the buffer's length %lu", UNSIGNED(bytes), UNSIGNED(offset),
                  UNSIGNED([buffer length]));

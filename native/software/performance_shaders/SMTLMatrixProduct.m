@@ -86,8 +86,7 @@ static void transpose(smtl_tensor *tensor) {
     const char *where = "-[MPSMatrixMultiplication encodeToCommandBuffer:leftMatrix:rightMatrix:resultMatrix:]";
     SMTL_REQUIRE(leftMatrix != nil && rightMatrix != nil && resultMatrix != nil, where, @"matrices must not be nil");
     require_types(where, [leftMatrix dataType], [rightMatrix dataType], [resultMatrix dataType]);
-    const NSUInteger available =
-        least([leftMatrix matrices], least([rightMatrix matrices], [resultMatrix matrices]));
+    const NSUInteger available = least([leftMatrix matrices], least([rightMatrix matrices], [resultMatrix matrices]));
     const SMTLBatch batch = SMTLCheckBatch(where, _batchStart, _batchSize, available);
     SMTLRegion left =
         SMTLMatrixRegion(where, @"left", leftMatrix, _leftMatrixOrigin, _transposeLeft ? _interiorColumns : _resultRows,

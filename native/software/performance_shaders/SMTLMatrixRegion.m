@@ -8,8 +8,9 @@ SMTLBatch SMTLCheckBatch(const char *where, NSUInteger start, NSUInteger size, N
     if (size == NSUIntegerMax) {
         size = available - start;
     }
-    SMTL_REQUIRE(size <= available - start, where, @"batchSize %lu from batchStart %lu exceeds the number of matrices, %lu",
-                 UNSIGNED(size), UNSIGNED(start), UNSIGNED(available));
+    SMTL_REQUIRE(size <= available - start, where,
+                 @"batchSize %lu from batchStart %lu exceeds the number of matrices, %lu", UNSIGNED(size),
+                 UNSIGNED(start), UNSIGNED(available));
     return (SMTLBatch){start, size};
 }
 
@@ -20,13 +21,12 @@ SMTLRegion SMTLMatrixRegion(const char *where, NSString *name, MPSMatrix *matrix
                  @"%lu rows from row %lu exceed the %@ matrix's %lu rows", UNSIGNED(rows), UNSIGNED(origin.x), name,
                  UNSIGNED([matrix rows]));
     SMTL_REQUIRE(origin.y <= [matrix columns] && columns <= [matrix columns] - origin.y, where,
-                 @"%lu columns from column %lu exceed the %@ matrix's %lu columns", UNSIGNED(columns), UNSIGNED(origin.y),
-                 name, UNSIGNED([matrix columns]));
+                 @"%lu columns from column %lu exceed the %@ matrix's %lu columns", UNSIGNED(columns),
+                 UNSIGNED(origin.y), name, UNSIGNED([matrix columns]));
     const NSUInteger size = smtl_type_size([matrix dataType]);
     return (SMTLRegion){
         .buffer = [matrix data],
-        .offset =
-            [matrix offset] + batch.start * [matrix matrixBytes] + origin.x * [matrix rowBytes] + origin.y * size,
+        .offset = [matrix offset] + batch.start * [matrix matrixBytes] + origin.x * [matrix rowBytes] + origin.y * size,
         .tensor = {.type = [matrix dataType],
                    .rank = 3,
                    .lengths = {batch.size, rows, columns},
@@ -39,8 +39,8 @@ SMTLRegion SMTLVectorRegion(const char *where, NSString *name, MPSVector *vector
     SMTL_REQUIRE(origin.y == 0 && origin.z == 0, where, @"the %@ vector's origin has y %lu and z %lu, which must be 0",
                  name, UNSIGNED(origin.y), UNSIGNED(origin.z));
     SMTL_REQUIRE(origin.x <= [vector length] && length <= [vector length] - origin.x, where,
-                 @"%lu elements from element %lu exceed the %@ vector's length %lu", UNSIGNED(length), UNSIGNED(origin.x),
-                 name, UNSIGNED([vector length]));
+                 @"%lu elements from element %lu exceed the %@ vector's length %lu", UNSIGNED(length),
+                 UNSIGNED(origin.x), name, UNSIGNED([vector length]));
     const NSUInteger size = smtl_type_size([vector dataType]);
     return (SMTLRegion){
         .buffer = [vector data],

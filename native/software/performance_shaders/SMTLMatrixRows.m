@@ -9,7 +9,8 @@ static NSUInteger least(NSUInteger a, NSUInteger b) { return a < b ? a : b; }
 static BOOL is_float(MPSDataType type) { return type == MPSDataTypeFloat32 || type == MPSDataTypeFloat16; }
 
 /* What the matrix has from `origin` on, or less if the kernel's property states less. */
-static NSUInteger remaining(const char *where, const char *what, NSUInteger stated, NSUInteger origin, NSUInteger size) {
+static NSUInteger remaining(const char *where, const char *what, NSUInteger stated, NSUInteger origin,
+                            NSUInteger size) {
     SMTL_REQUIRE(origin < size, where, @"the source origin's %s %lu is not below the input matrix's %lu", what,
                  UNSIGNED(origin), UNSIGNED(size));
     return least(stated, size - origin);
@@ -46,8 +47,9 @@ static bool run_top_k(const void *argument, smtl_host_failure *failure) {
     SMTL_REQUIRE(inputMatrix != nil && resultMatrix != nil, where, @"matrices must not be nil");
     SMTL_REQUIRE(is_float([inputMatrix dataType]), where, @"the input's type is %@: it must be Float32 or Float16",
                  SMTLNameOfType([inputMatrix dataType]));
-    SMTL_REQUIRE([inputMatrix dataType] == [resultMatrix dataType], where, @"the result's type is %@ where the input's is %@",
-                 SMTLNameOfType([resultMatrix dataType]), SMTLNameOfType([inputMatrix dataType]));
+    SMTL_REQUIRE([inputMatrix dataType] == [resultMatrix dataType], where,
+                 @"the result's type is %@ where the input's is %@", SMTLNameOfType([resultMatrix dataType]),
+                 SMTLNameOfType([inputMatrix dataType]));
     SMTLCommandBuffer *own = SMTLCheckCommandBuffer(where, commandBuffer, _device);
     const SMTLBatch batch =
         SMTLCheckBatch(where, _batchStart, _batchSize, least([inputMatrix matrices], [resultMatrix matrices]));
@@ -99,8 +101,7 @@ static const NSUInteger largest_count = 16;
                   inputMatrix:(MPSMatrix *)inputMatrix
             resultIndexMatrix:(MPSMatrix *)resultIndexMatrix
             resultValueMatrix:(MPSMatrix *)resultValueMatrix {
-    const char *where =
-        "-[MPSMatrixFindTopK encodeToCommandBuffer:inputMatrix:resultIndexMatrix:resultValueMatrix:]";
+    const char *where = "-[MPSMatrixFindTopK encodeToCommandBuffer:inputMatrix:resultIndexMatrix:resultValueMatrix:]";
     SMTL_REQUIRE(inputMatrix != nil && resultIndexMatrix != nil && resultValueMatrix != nil, where,
                  @"matrices must not be nil");
     SMTL_REQUIRE(is_float([inputMatrix dataType]), where, @"the input's type is %@: it must be Float32 or Float16",
@@ -108,8 +109,8 @@ static const NSUInteger largest_count = 16;
     SMTL_REQUIRE([resultValueMatrix dataType] == [inputMatrix dataType], where,
                  @"the values' type is %@ where the input's is %@", SMTLNameOfType([resultValueMatrix dataType]),
                  SMTLNameOfType([inputMatrix dataType]));
-    SMTL_REQUIRE([resultIndexMatrix dataType] == MPSDataTypeUInt32, where, @"the indices' type is %@: it must be UInt32",
-                 SMTLNameOfType([resultIndexMatrix dataType]));
+    SMTL_REQUIRE([resultIndexMatrix dataType] == MPSDataTypeUInt32, where,
+                 @"the indices' type is %@: it must be UInt32", SMTLNameOfType([resultIndexMatrix dataType]));
     SMTLCommandBuffer *own = SMTLCheckCommandBuffer(where, commandBuffer, _device);
     const NSUInteger available =
         least([inputMatrix matrices], least([resultIndexMatrix matrices], [resultValueMatrix matrices]));

@@ -49,39 +49,39 @@
     _commandBuffer = [next retain];
 }
 
-- (id<MTLDevice>)device PASS(device)
-- (id<MTLCommandQueue>)commandQueue PASS(commandQueue)
-- (BOOL)retainedReferences PASS(retainedReferences)
-- (MTLCommandBufferErrorOption)errorOptions PASS(errorOptions)
-- (NSString *)label PASS(label)
-- (void)setLabel:(NSString *)label PASS(setLabel:label)
-- (CFTimeInterval)kernelStartTime PASS(kernelStartTime)
-- (CFTimeInterval)kernelEndTime PASS(kernelEndTime)
-- (CFTimeInterval)GPUStartTime PASS(GPUStartTime)
-- (CFTimeInterval)GPUEndTime PASS(GPUEndTime)
-- (id<MTLLogContainer>)logs PASS(logs)
-- (MTLCommandBufferStatus)status PASS(status)
-- (NSError *)error PASS(error)
-- (void)enqueue PASS(enqueue)
-- (void)commit PASS(commit)
-- (void)waitUntilScheduled PASS(waitUntilScheduled)
-- (void)waitUntilCompleted PASS(waitUntilCompleted)
-- (void)addScheduledHandler:(MTLCommandBufferHandler)block PASS(addScheduledHandler:block)
-- (void)addCompletedHandler:(MTLCommandBufferHandler)block PASS(addCompletedHandler:block)
-- (id<MTLBlitCommandEncoder>)blitCommandEncoder PASS(blitCommandEncoder)
-- (id<MTLBlitCommandEncoder>)blitCommandEncoderWithDescriptor:(MTLBlitPassDescriptor *)blitPassDescriptor
-    PASS(blitCommandEncoderWithDescriptor:blitPassDescriptor)
-- (id<MTLComputeCommandEncoder>)computeCommandEncoder PASS(computeCommandEncoder)
-- (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDispatchType:(MTLDispatchType)dispatchType
-    PASS(computeCommandEncoderWithDispatchType:dispatchType)
-- (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDescriptor:(MTLComputePassDescriptor *)descriptor
-    PASS(computeCommandEncoderWithDescriptor:descriptor)
-- (void)encodeWaitForEvent:(id<MTLEvent>)event value:(uint64_t)value PASS(encodeWaitForEvent:event value:value)
-- (void)encodeSignalEvent:(id<MTLEvent>)event value:(uint64_t)value PASS(encodeSignalEvent:event value:value)
-- (void)pushDebugGroup:(NSString *)string PASS(pushDebugGroup:string)
-- (void)popDebugGroup PASS(popDebugGroup)
-- (void)useResidencySet:(id<MTLResidencySet>)residencySet PASS(useResidencySet:residencySet)
-- (void)useResidencySets:(const id<MTLResidencySet>[])residencySets count:(NSUInteger)count
-    PASS(useResidencySets:residencySets count:count)
+- (id<MTLDevice>)device PASS(device) - (id<MTLCommandQueue>)commandQueue PASS(commandQueue) -
+                            (BOOL)retainedReferences PASS(retainedReferences) -
+                            (MTLCommandBufferErrorOption)errorOptions PASS(errorOptions) -
+                            (NSString *)label PASS(label) - (void)
+setLabel:(NSString *)label PASS(setLabel:label) - (CFTimeInterval)kernelStartTime PASS(kernelStartTime) -
+         (CFTimeInterval)kernelEndTime PASS(kernelEndTime) - (CFTimeInterval)GPUStartTime PASS(GPUStartTime) -
+         (CFTimeInterval)GPUEndTime PASS(GPUEndTime) - (id<MTLLogContainer>)logs PASS(logs) -
+         (MTLCommandBufferStatus)status PASS(status) - (NSError *)error PASS(error) - (void)enqueue PASS(enqueue) -
+         (void)commit PASS(commit) - (void)waitUntilScheduled PASS(waitUntilScheduled) -
+         (void)waitUntilCompleted PASS(waitUntilCompleted) - (void)
+addScheduledHandler:(MTLCommandBufferHandler)block PASS(addScheduledHandler:block) -
+                    (void)addCompletedHandler
+:(MTLCommandBufferHandler)block PASS(addCompletedHandler:block) -
+                    (id<MTLBlitCommandEncoder>)blitCommandEncoder PASS(blitCommandEncoder) -
+                    (id<MTLBlitCommandEncoder>)blitCommandEncoderWithDescriptor
+:(MTLBlitPassDescriptor *)blitPassDescriptor PASS(blitCommandEncoderWithDescriptor:blitPassDescriptor) -
+                    (id<MTLComputeCommandEncoder>)computeCommandEncoder PASS(computeCommandEncoder) -
+                    (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDispatchType
+:(MTLDispatchType)dispatchType PASS(computeCommandEncoderWithDispatchType:dispatchType) -
+                    (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDescriptor
+:(MTLComputePassDescriptor *)descriptor PASS(computeCommandEncoderWithDescriptor:descriptor) -
+                    (void)encodeWaitForEvent
+:(id<MTLEvent>)event
+value:(uint64_t)value PASS(encodeWaitForEvent:event value:value) - (void)encodeSignalEvent
+:(id<MTLEvent>)event
+value:(uint64_t)value PASS(encodeSignalEvent:event value:value) -
+      (void)pushDebugGroup
+:(NSString *)string PASS(pushDebugGroup:string) -
+      (void)popDebugGroup PASS(popDebugGroup) -
+      (void)useResidencySet
+:(id<MTLResidencySet>)residencySet PASS(useResidencySet:residencySet) -
+      (void)useResidencySets
+:(const id<MTLResidencySet>[])residencySets
+count:(NSUInteger)count PASS(useResidencySets:residencySets count:count)
 
-@end
+          @end

@@ -1,5 +1,5 @@
-/* What the classes of Metal Performance Shaders share: the framework's objects behind the protocols, regions of buffers as
- * tensors, and work recorded in command buffers. */
+/* What the classes of Metal Performance Shaders share: the framework's objects behind the protocols, regions of buffers
+ * as tensors, and work recorded in command buffers. */
 #ifndef SMTL_SHADERS_H
 #define SMTL_SHADERS_H
 
@@ -15,7 +15,8 @@ typedef struct {
     smtl_tensor tensor;
 } SMTLRegion;
 
-/* The command buffer of `device` behind the protocol or behind an MPSCommandBuffer; raises for nil and for another device's.
+/* The command buffer of `device` behind the protocol or behind an MPSCommandBuffer; raises for nil and for another
+ * device's.
  */
 SMTLCommandBuffer *SMTLCheckCommandBuffer(const char *where, id<MTLCommandBuffer> commandBuffer, id<MTLDevice> device);
 

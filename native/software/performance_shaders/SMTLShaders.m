@@ -55,7 +55,8 @@ void SMTLEncodeHostCommand(SMTLCommandBuffer *commandBuffer, const char *where, 
     }
 }
 
-void SMTLSynchronize(const char *where, id<MTLBuffer> buffer, id<MTLCommandBuffer> commandBuffer, id<MTLDevice> device) {
+void SMTLSynchronize(const char *where, id<MTLBuffer> buffer, id<MTLCommandBuffer> commandBuffer,
+                     id<MTLDevice> device) {
     SMTLCommandBuffer *own = SMTLCheckCommandBuffer(where, commandBuffer, device);
     if ([buffer storageMode] == MTLStorageModeManaged) {
         id<MTLBlitCommandEncoder> encoder = [own blitCommandEncoder];

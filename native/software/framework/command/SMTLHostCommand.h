@@ -1,5 +1,5 @@
-/* Commands that a C function on the host executes, in their place among the others: for libraries of ready-made work, which
- * build on the framework. */
+/* Commands that a C function on the host executes, in their place among the others: for libraries of ready-made work,
+ * which build on the framework. */
 #ifndef SMTL_HOST_COMMAND_H
 #define SMTL_HOST_COMMAND_H
 

@@ -3,7 +3,9 @@
 #import "support/SMTLError.h"
 #include <string.h>
 
-static size_t round_up(size_t size) { return (size + SMTL_RECORD_ALIGNMENT - 1) & ~(size_t)(SMTL_RECORD_ALIGNMENT - 1); }
+static size_t round_up(size_t size) {
+    return (size + SMTL_RECORD_ALIGNMENT - 1) & ~(size_t)(SMTL_RECORD_ALIGNMENT - 1);
+}
 
 static void require_access(const char *where, const SMTLHostAccess *access, SMTLDevice *device) {
     SMTLBuffer *buffer = SMTLCheckBuffer(where, access->buffer, device);

@@ -1,5 +1,5 @@
-/* oneDNN, which computes products and convolutions: found and loaded when it is first needed, so that nothing else needs it.
- * Versions 2 and 3 differ in their calls; this hides it. */
+/* oneDNN, which computes products and convolutions: found and loaded when it is first needed, so that nothing else
+ * needs it. Versions 2 and 3 differ in their calls; this hides it. */
 #ifndef SMTL_DNNL_H
 #define SMTL_DNNL_H
 
@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/* c = alpha * op(a) * op(b) + beta * c, of rows that follow each other after `lda`, `ldb` and `ldc` numbers; c is not read
- * if beta is 0. False, with a malloc'd reason, if the library is missing or refuses. */
+/* c = alpha * op(a) * op(b) + beta * c, of rows that follow each other after `lda`, `ldb` and `ldc` numbers; c is not
+ * read if beta is 0. False, with a malloc'd reason, if the library is missing or refuses. */
 bool smtl_dnnl_product(bool transpose_a, bool transpose_b, int64_t rows, int64_t columns, int64_t interior, float alpha,
                        const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc,
                        char **reason);

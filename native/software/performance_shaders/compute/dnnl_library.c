@@ -106,15 +106,13 @@ void *smtl_dnnl_describe(smtl_dnnl_descriptor_storage *storage, int rank, const 
                          const int64_t *strides) {
     if (library.is_version_2) {
         memset(storage, 0, sizeof *storage);
-        int status = strides == NULL
-                         ? library.init_by_tag(storage, rank, lengths, SMTL_DNNL_F32, SMTL_DNNL_TAG_ANY)
-                         : library.init_by_strides(storage, rank, lengths, SMTL_DNNL_F32, strides);
+        int status = strides == NULL ? library.init_by_tag(storage, rank, lengths, SMTL_DNNL_F32, SMTL_DNNL_TAG_ANY)
+                                     : library.init_by_strides(storage, rank, lengths, SMTL_DNNL_F32, strides);
         return status == 0 ? storage : NULL;
     }
     void *descriptor = NULL;
-    int status = strides == NULL
-                     ? library.create_with_tag(&descriptor, rank, lengths, SMTL_DNNL_F32, SMTL_DNNL_TAG_ANY)
-                     : library.create_with_strides(&descriptor, rank, lengths, SMTL_DNNL_F32, strides);
+    int status = strides == NULL ? library.create_with_tag(&descriptor, rank, lengths, SMTL_DNNL_F32, SMTL_DNNL_TAG_ANY)
+                                 : library.create_with_strides(&descriptor, rank, lengths, SMTL_DNNL_F32, strides);
     return status == 0 ? descriptor : NULL;
 }
 

@@ -24,8 +24,8 @@ typedef struct {
     void *memory;
 } smtl_dnnl_argument;
 
-/* A memory descriptor is behind a pointer in both versions: version 2's lies in the caller's memory, and nobody else looks
- * into it. */
+/* A memory descriptor is behind a pointer in both versions: version 2's lies in the caller's memory, and nobody else
+ * looks into it. */
 typedef struct {
     _Alignas(16) uint8_t bytes[2048];
 } smtl_dnnl_descriptor_storage;
@@ -68,13 +68,15 @@ typedef struct {
 /* Loads the library if nobody has. Never NULL. */
 const smtl_dnnl_library *smtl_dnnl_load(void);
 
-/* A descriptor of the tensor, in `storage` or in the library's memory; strides NULL: as the library likes it best. NULL if
- * the library refuses. */
-void *smtl_dnnl_describe(smtl_dnnl_descriptor_storage *storage, int rank, const int64_t *lengths, const int64_t *strides);
+/* A descriptor of the tensor, in `storage` or in the library's memory; strides NULL: as the library likes it best. NULL
+ * if the library refuses. */
+void *smtl_dnnl_describe(smtl_dnnl_descriptor_storage *storage, int rank, const int64_t *lengths,
+                         const int64_t *strides);
 void smtl_dnnl_forget(void *descriptor);
 
 /* Describes a convolution without bias, for inference; NULL if the library has none. */
-void *smtl_dnnl_describe_convolution(const void *source, const void *weights, const void *result, const int64_t *strides,
-                                     const int64_t *dilations, const int64_t *before, const int64_t *after);
+void *smtl_dnnl_describe_convolution(const void *source, const void *weights, const void *result,
+                                     const int64_t *strides, const int64_t *dilations, const int64_t *before,
+                                     const int64_t *after);
 
 #endif

@@ -12,8 +12,8 @@ bool smtl_dnnl_product(bool transpose_a, bool transpose_b, int64_t rows, int64_t
         *reason = strdup(library->reason);
         return false;
     }
-    int status = library->sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', rows, columns, interior, alpha, a, lda,
-                                b, ldb, beta, c, ldc);
+    int status = library->sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', rows, columns, interior, alpha, a,
+                                lda, b, ldb, beta, c, ldc);
     if (status != 0) {
         char text[96];
         snprintf(text, sizeof text, "oneDNN refuses a product: status %d", status);

@@ -11,7 +11,8 @@
 
 namespace smtl {
 
-/* Where the `index`th place of the first `rank` dimensions of `lengths` begins in the tensor, in the order of memory. */
+/* Where the `index`th place of the first `rank` dimensions of `lengths` begins in the tensor, in the order of memory.
+ */
 inline uint8_t *place(const smtl_tensor &tensor, const size_t *lengths, uint32_t rank, size_t index) {
     uint8_t *bytes = tensor.bytes;
     for (uint32_t i = rank; i-- > 0;) {

@@ -18,14 +18,20 @@ struct matrix {
     size_t rows, columns, row_stride, column_stride;
 
     matrix part(size_t row, size_t row_count, size_t column, size_t column_count) const {
-        return {bytes + row * row_stride + column * column_stride, type, row_count, column_count, row_stride, column_stride};
+        return {bytes + row * row_stride + column * column_stride,
+                type,
+                row_count,
+                column_count,
+                row_stride,
+                column_stride};
     }
     matrix transposed() const { return {bytes, type, columns, rows, column_stride, row_stride}; }
 };
 
 matrix matrix_at(const smtl_tensor &tensor, uint8_t *bytes) {
     const uint32_t row = tensor.rank - 2, column = tensor.rank - 1;
-    return {bytes, tensor.type, tensor.lengths[row], tensor.lengths[column], tensor.strides[row], tensor.strides[column]};
+    return {
+        bytes, tensor.type, tensor.lengths[row], tensor.lengths[column], tensor.strides[row], tensor.strides[column]};
 }
 
 /* A matrix as oneDNN takes one: floats, rows side by side. */

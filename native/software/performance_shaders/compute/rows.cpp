@@ -12,10 +12,11 @@ namespace {
 
 using floats = std::unique_ptr<float[]>;
 
-/* Calls work(row, numbers) for the index of each row of the tensor, with memory for the row's numbers. False for want of
- * memory. */
+/* Calls work(row, numbers) for the index of each row of the tensor, with memory for the row's numbers. False for want
+ * of memory. */
 template <typename function> bool for_rows(const smtl_tensor &tensor, const function &work) {
-    const size_t length = tensor.lengths[tensor.rank - 1], rows = smtl_tensor_count(&tensor) / std::max<size_t>(length, 1);
+    const size_t length = tensor.lengths[tensor.rank - 1],
+                 rows = smtl_tensor_count(&tensor) / std::max<size_t>(length, 1);
     std::atomic<bool> failed{false};
     smtl::in_parts(rows, (16 << 10) / (length + 1), [&](size_t begin, size_t end) {
         floats numbers(new (std::nothrow) float[length]);
@@ -41,8 +42,8 @@ void smtl_softmax_row(float *numbers, size_t count, bool logarithm) {
         sum += power;
         if (!logarithm) numbers[i] = power;
     }
-    const float scale = (float)(1 / sum), shift = (float)(largest + std::log(sum));
-    for (size_t i = 0; i < count; ++i) numbers[i] = logarithm ? numbers[i] - shift : numbers[i] * scale;
+    const float scale = (float)(1 / sum), shift = (float)std::log(sum);
+    for (size_t i = 0; i < count; ++i) numbers[i] = logarithm ? numbers[i] - largest - shift : numbers[i] * scale;
 }
 
 bool smtl_softmax_run(const smtl_softmax *softmax, char **) {

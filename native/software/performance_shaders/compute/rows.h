@@ -14,8 +14,8 @@ typedef struct {
     bool logarithm;
 } smtl_softmax;
 
-/* The `count` largest of each row, the largest first, and of equal ones the first; NaN counts as the smallest. `count` is
- * not more than the row has. Indices are of 32 bits. */
+/* The `count` largest of each row, the largest first, and of equal ones the first; NaN counts as the smallest. `count`
+ * is not more than the row has. Indices are of 32 bits. */
 typedef struct {
     smtl_tensor source, values, indices;
     uint32_t count, index_offset;

@@ -35,8 +35,8 @@ static double element(MPSMatrix *matrix, const void *bytes, NSUInteger k, NSUInt
 }
 
 static void check_product(product_case c) {
-    MPSMatrix *left = make_matrix(c.transpose_left ? c.interior : c.rows, c.transpose_left ? c.rows : c.interior,
-                                  c.input, &c);
+    MPSMatrix *left =
+        make_matrix(c.transpose_left ? c.interior : c.rows, c.transpose_left ? c.rows : c.interior, c.input, &c);
     MPSMatrix *right = make_matrix(c.transpose_right ? c.columns : c.interior,
                                    c.transpose_right ? c.interior : c.columns, c.input, &c);
     MPSMatrix *result = make_matrix(c.rows, c.columns, c.result, &c);
@@ -106,8 +106,10 @@ static void check_product(product_case c) {
 }
 
 static void test_types_and_transposes(void) {
-    const MPSDataType types[][2] = {{MPSDataTypeFloat32, MPSDataTypeFloat32}, {MPSDataTypeFloat16, MPSDataTypeFloat16},
-                                    {MPSDataTypeFloat16, MPSDataTypeFloat32}, {MPSDataTypeInt8, MPSDataTypeFloat32},
+    const MPSDataType types[][2] = {{MPSDataTypeFloat32, MPSDataTypeFloat32},
+                                    {MPSDataTypeFloat16, MPSDataTypeFloat16},
+                                    {MPSDataTypeFloat16, MPSDataTypeFloat32},
+                                    {MPSDataTypeInt8, MPSDataTypeFloat32},
                                     {MPSDataTypeInt16, MPSDataTypeFloat32}};
     const NSUInteger sizes[][3] = {{1, 1, 1}, {1, 37, 65}, {37, 1, 65}, {19, 23, 1}, {33, 17, 71}};
     for (unsigned type = 0; type < sizeof types / sizeof types[0]; type++) {
@@ -137,9 +139,16 @@ static void test_types_and_transposes(void) {
 /* More rows and columns than are converted at once. */
 static void test_several_blocks(void) {
     for (int transposed = 0; transposed < 4; transposed += 3) {
-        check_product((product_case){.rows = 523, .columns = 1031, .interior = 9, .matrices = 1, .alpha = 2, .beta = 1,
-                                     .transpose_left = transposed & 1, .transpose_right = transposed >> 1,
-                                     .input = MPSDataTypeFloat16, .result = MPSDataTypeFloat16});
+        check_product((product_case){.rows = 523,
+                                     .columns = 1031,
+                                     .interior = 9,
+                                     .matrices = 1,
+                                     .alpha = 2,
+                                     .beta = 1,
+                                     .transpose_left = transposed & 1,
+                                     .transpose_right = transposed >> 1,
+                                     .input = MPSDataTypeFloat16,
+                                     .result = MPSDataTypeFloat16});
     }
 }
 
@@ -206,7 +215,8 @@ static void test_vectors(void) {
 
 /* A copy of a kernel is one of its own. */
 static void test_copies(void) {
-    MPSMatrixMultiplication *kernel = [[MPSMatrixMultiplication alloc] initWithDevice:device resultRows:1 resultColumns:1
+    MPSMatrixMultiplication *kernel = [[MPSMatrixMultiplication alloc] initWithDevice:device resultRows:1
+                                                                        resultColumns:1
                                                                       interiorColumns:1];
     [kernel setLabel:@"product"];
     [kernel setBatchStart:3];
@@ -245,7 +255,7 @@ static void test_order(void) {
 
 static void test_misuse(void) {
     id<MTLBuffer> memory = random_buffer(4096, MPSDataTypeFloat32);
-    MPSMatrix *(^matrix)(NSUInteger, NSUInteger, NSUInteger, MPSDataType) =
+    MPSMatrix * (^matrix)(NSUInteger, NSUInteger, NSUInteger, MPSDataType) =
         ^(NSUInteger rows, NSUInteger columns, NSUInteger row_bytes, MPSDataType type) {
             MPSMatrixDescriptor *descriptor = [MPSMatrixDescriptor matrixDescriptorWithRows:rows columns:columns
                                                                                    rowBytes:row_bytes
@@ -264,7 +274,7 @@ static void test_misuse(void) {
                                         descriptor:[MPSVectorDescriptor vectorDescriptorWithLength:2
                                                                                           dataType:MPSDataTypeInt8]]);
     CHECK_RAISES("must not be 0", [[MPSMatrixMultiplication alloc] initWithDevice:device resultRows:2 resultColumns:0
-                                                                 interiorColumns:1]);
+                                                                  interiorColumns:1]);
     CHECK_RAISES("device must not be nil", [[MPSMatrixSoftMax alloc] initWithDevice:nothing]);
     MPSMatrixMultiplication *kernel = [[[MPSMatrixMultiplication alloc] initWithDevice:device resultRows:4
                                                                          resultColumns:4

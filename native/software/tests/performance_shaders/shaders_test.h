@@ -1,4 +1,5 @@
-/* What the tests of Metal Performance Shaders share: numbers of every type in buffers, and a command buffer that runs. */
+/* What the tests of Metal Performance Shaders share: numbers of every type in buffers, and a command buffer that runs.
+ */
 #ifndef SMTL_TESTS_SHADERS_TEST_H
 #define SMTL_TESTS_SHADERS_TEST_H
 
