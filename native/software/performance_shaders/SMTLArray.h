@@ -17,8 +17,8 @@ BOOL SMTLIsPacked(const smtl_tensor *tensor);
 
 /* Lengths as Foundation has them. */
 MPSShape *SMTLShapeOfTensor(const smtl_tensor *tensor);
-/* A tensor of that shape and type without gaps; raises for more than 16 dimensions, and for lengths that are negative or
- * whose product is not below 2^31. */
+/* A tensor of that shape and type without gaps; raises for more than 16 dimensions, and for lengths that are negative
+ * or whose product is not below 2^31. */
 smtl_tensor SMTLTensorOfShape(const char *where, MPSShape *shape, MPSDataType type);
 
 #endif

@@ -105,8 +105,8 @@ static void copy(uint8_t *to, const int64_t *to_strides, const uint8_t *from, co
     SMTL_REQUIRE(buffer != nil, where, @"buffer must not be nil");
     const SMTLRegion region = {buffer, offset, tensor_of(where, descriptor)};
     const NSUInteger bytes = SMTLTensorExtent(&region.tensor), size = smtl_type_size(region.tensor.type);
-    SMTL_REQUIRE(offset % size == 0, where, @"offset %lu is not a multiple of the element's %lu bytes", UNSIGNED(offset),
-                 UNSIGNED(size));
+    SMTL_REQUIRE(offset % size == 0, where, @"offset %lu is not a multiple of the element's %lu bytes",
+                 UNSIGNED(offset), UNSIGNED(size));
     SMTL_REQUIRE(offset <= [buffer length] && bytes <= [buffer length] - offset, where,
                  @"%lu bytes at offset %lu exceed the buffer's length %lu", UNSIGNED(bytes), UNSIGNED(offset),
                  UNSIGNED([buffer length]));
@@ -180,7 +180,10 @@ static void copy(uint8_t *to, const int64_t *to_strides, const uint8_t *from, co
 }
 
 /* The CPU's memory of the array, and the strides of both sides. */
-- (uint8_t *)bytesFor:(const char *)where strides:(int64_t *)own_strides given:(NSInteger *)strides to:(int64_t *)given {
+- (uint8_t *)bytesFor:(const char *)where
+              strides:(int64_t *)own_strides
+                given:(NSInteger *)strides
+                   to:(int64_t *)given {
     SMTL_REQUIRE([_buffer contents] != NULL, where, @"the array's memory is private: the CPU does not see it");
     SMTLRegion region = [self region];
     smtl_tensor packed = region.tensor;

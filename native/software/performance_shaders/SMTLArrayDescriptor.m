@@ -124,8 +124,8 @@ BOOL SMTLIsPacked(const smtl_tensor *tensor) {
 }
 
 - (void)requireDimension:(NSUInteger)index where:(const char *)where {
-    SMTL_REQUIRE(index < _numberOfDimensions, where, @"dimension %lu is not below numberOfDimensions %lu", UNSIGNED(index),
-                 UNSIGNED(_numberOfDimensions));
+    SMTL_REQUIRE(index < _numberOfDimensions, where, @"dimension %lu is not below numberOfDimensions %lu",
+                 UNSIGNED(index), UNSIGNED(_numberOfDimensions));
 }
 
 - (void)sliceDimension:(NSUInteger)dimensionIndex withSubrange:(MPSDimensionSlice)subRange {

@@ -56,8 +56,8 @@ static void extend(smtl_tensor *tensor) {
     self = [super initWithDevice:device sourceCount:count];
     if (count != 2 && count != 3) {
         [self release];
-        SMTLRaise("-[MPSNDArrayMatrixMultiplication initWithDevice:sourceCount:]", @"sourceCount %lu is neither 2 nor 3",
-                  (unsigned long)count);
+        SMTLRaise("-[MPSNDArrayMatrixMultiplication initWithDevice:sourceCount:]",
+                  @"sourceCount %lu is neither 2 nor 3", (unsigned long)count);
     }
     _alpha = 1;
     _beta = 1;
@@ -71,8 +71,9 @@ static void extend(smtl_tensor *tensor) {
     for (NSUInteger i = 0; i < _sourceCount; i++) {
         regions[i] = [(MPSNDArray *)[sources objectAtIndex:i] region];
         const MPSDataType type = regions[i].tensor.type;
-        SMTL_REQUIRE(smtl_is_float(type), where, @"the type of source %lu is %@: it must be Float32, Float16 or BFloat16",
-                     (unsigned long)i, SMTLNameOfType(type));
+        SMTL_REQUIRE(smtl_is_float(type), where,
+                     @"the type of source %lu is %@: it must be Float32, Float16 or BFloat16", (unsigned long)i,
+                     SMTLNameOfType(type));
         extend(&regions[i].tensor);
     }
     const smtl_tensor *left = &regions[0].tensor, *right = &regions[1].tensor;

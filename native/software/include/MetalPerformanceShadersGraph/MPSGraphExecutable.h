@@ -22,7 +22,7 @@ MTL_EXPORT
     NSArray *_feedTensors;
     NSArray *_targetTensors;
     NSArray *_steps; /* the tensors that the targets need, in the order of their making */
-    NSArray *_shapes; /* of all of the graph's tensors, NSNull for those that are not needed */
+    NSData *_shapes; /* of all of the graph's tensors, as far as they are needed */
     MPSGraphOptions _options;
 }
 @property (readwrite, atomic) MPSGraphOptions options;

@@ -10,9 +10,10 @@ NS_ASSUME_NONNULL_BEGIN
 /* What makes a tensor of others. A copy is the operation itself. */
 MTL_EXPORT
 @interface MPSGraphOperation : MPSGraphObject <NSCopying> {
+@protected
     NSArray *_inputTensors;
-    MPSGraphTensor *_output;
-    MPSGraph *_graph; /* not retained */
+    MPSGraphTensor *_output; /* not retained, as the graph is not: nil when it is gone */
+    MPSGraph *_graph;
     NSString *_name;
 }
 @property (readonly, nonatomic) NSArray<MPSGraphTensor *> *inputTensors;

@@ -12,8 +12,8 @@ MTL_EXPORT
 @interface MPSGraphTensor : MPSGraphObject <NSCopying> {
     MPSShape *_shape;
     MPSDataType _dataType;
-    MPSGraphOperation *_operation; /* not retained: the graph has both */
-    NSUInteger _index;             /* in the graph */
+    MPSGraphOperation *_operation;
+    NSUInteger _index; /* in the graph */
 }
 @property (readonly, nonatomic, copy, nullable) MPSShape *shape;
 @property (readonly, nonatomic) MPSDataType dataType;

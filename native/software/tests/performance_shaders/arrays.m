@@ -13,16 +13,6 @@ static MPSNDArray *make_array(NSArray *shape, MPSDataType type, BOOL packed, NSU
                                     descriptor:descriptor] autorelease];
 }
 
-#define SHAPE(...)                                                                                         \
-    ({                                                                                                     \
-        const int lengths_[] = {__VA_ARGS__};                                                              \
-        NSMutableArray *shape_ = [NSMutableArray array];                                                   \
-        for (unsigned i_ = 0; i_ < sizeof lengths_ / sizeof lengths_[0]; i_++) {                           \
-            [shape_ addObject:[NSNumber numberWithInt:lengths_[i_]]];                                      \
-        }                                                                                                  \
-        shape_;                                                                                            \
-    })
-
 static NSUInteger count_of(MPSNDArray *array) {
     NSUInteger count = 1;
     for (NSUInteger i = 0; i < [array numberOfDimensions]; i++) {
@@ -99,15 +89,16 @@ static void check_product(MPSDataType type, MPSDataType result_type, NSUInteger 
         COLUMNS = 5
     };
     MPSNDArray *a = make_array(SHAPE(BATCH, 1, ROWS, INNER), type, packed, 16);
-    MPSNDArray *b = make_array(transposed ? SHAPE(HEADS, COLUMNS, INNER) : SHAPE(HEADS, INNER, COLUMNS), type, packed, 2 * 4);
+    MPSNDArray *b =
+        make_array(transposed ? SHAPE(HEADS, COLUMNS, INNER) : SHAPE(HEADS, INNER, COLUMNS), type, packed, 2 * 4);
     if (transposed) {
         MPSNDArrayDescriptor *descriptor = [b descriptor];
         [descriptor transposeDimension:0 withDimension:1];
         b = [b arrayViewWithDescriptor:descriptor];
     }
     MPSNDArray *d = make_array(SHAPE(HEADS, 1, COLUMNS), type, packed, 0);
-    MPSNDArrayMatrixMultiplication *kernel = [[[MPSNDArrayMatrixMultiplication alloc] initWithDevice:device
-                                                                                         sourceCount:sources] autorelease];
+    MPSNDArrayMatrixMultiplication *kernel =
+        [[[MPSNDArrayMatrixMultiplication alloc] initWithDevice:device sourceCount:sources] autorelease];
     [kernel setAlpha:0.5];
     [kernel setBeta:-2];
     id<MTLCommandBuffer> buffer = [queue commandBuffer];
@@ -144,8 +135,10 @@ static void check_product(MPSDataType type, MPSDataType result_type, NSUInteger 
 }
 
 static void test_products(void) {
-    const MPSDataType types[][2] = {{MPSDataTypeFloat32, MPSDataTypeFloat32}, {MPSDataTypeFloat16, MPSDataTypeFloat16},
-                                    {MPSDataTypeBFloat16, MPSDataTypeBFloat16}, {MPSDataTypeFloat16, MPSDataTypeFloat32},
+    const MPSDataType types[][2] = {{MPSDataTypeFloat32, MPSDataTypeFloat32},
+                                    {MPSDataTypeFloat16, MPSDataTypeFloat16},
+                                    {MPSDataTypeBFloat16, MPSDataTypeBFloat16},
+                                    {MPSDataTypeFloat16, MPSDataTypeFloat32},
                                     {MPSDataTypeBFloat16, MPSDataTypeFloat32}};
     for (unsigned i = 0; i < sizeof types / sizeof types[0]; i++) {
         for (int j = 0; j < 8; j++) {
@@ -156,20 +149,19 @@ static void test_products(void) {
 
 static void test_misuse(void) {
     id<MTLBuffer> memory = random_buffer(64, MPSDataTypeFloat32);
-    CHECK_RAISES("exceed the buffer's length 64", [[MPSNDArray alloc]
-                                                     initWithBuffer:memory
-                                                             offset:8
-                                                         descriptor:[MPSNDArrayDescriptor
-                                                                        descriptorWithDataType:MPSDataTypeFloat32
-                                                                                         shape:SHAPE(15)]]);
-    CHECK_RAISES("length 0 of dimension 1",
-                 [MPSNDArrayDescriptor descriptorWithDataType:MPSDataTypeFloat32 shape:SHAPE(3, 0)]);
+    CHECK_RAISES("exceed the buffer's length 64",
+                 [[MPSNDArray alloc] initWithBuffer:memory offset:8
+                                         descriptor:[MPSNDArrayDescriptor descriptorWithDataType:MPSDataTypeFloat32
+                                                                                           shape:SHAPE(15)]]);
+    CHECK_RAISES("length 0 of dimension 1", [MPSNDArrayDescriptor descriptorWithDataType:MPSDataTypeFloat32
+                                                                                   shape:SHAPE(3, 0)]);
     CHECK_RAISES("2^31 elements", [MPSNDArrayDescriptor descriptorWithDataType:MPSDataTypeFloat32
                                                                          shape:SHAPE(1 << 16, 1 << 15)]);
-    CHECK_RAISES("17 dimensions", [MPSNDArrayDescriptor descriptorWithDataType:MPSDataTypeFloat32
-                                                                         shape:SHAPE(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-                                                                                     1, 1, 1, 1)]);
-    MPSNDArrayDescriptor *descriptor = [MPSNDArrayDescriptor descriptorWithDataType:MPSDataTypeFloat32 shape:SHAPE(3, 4)];
+    CHECK_RAISES("17 dimensions", [MPSNDArrayDescriptor
+                                      descriptorWithDataType:MPSDataTypeFloat32
+                                                       shape:SHAPE(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)]);
+    MPSNDArrayDescriptor *descriptor = [MPSNDArrayDescriptor descriptorWithDataType:MPSDataTypeFloat32
+                                                                              shape:SHAPE(3, 4)];
     CHECK_RAISES("exceed the length 4", [descriptor sliceDimension:0 withSubrange:(MPSDimensionSlice){2, 3}]);
     CHECK_RAISES("dimension 2 is not below", [descriptor transposeDimension:0 withDimension:2]);
     id<MTLBuffer> private = [[device newBufferWithLength:64 options:MTLResourceStorageModePrivate] autorelease];
@@ -181,7 +173,7 @@ static void test_misuse(void) {
                                                                                          sourceCount:2] autorelease];
     id<MTLCommandBuffer> buffer = [queue commandBuffer];
     MPSNDArray *a = make_array(SHAPE(2, 3), MPSDataTypeFloat32, YES, 0);
-    MPSNDArray *(^encode)(MPSNDArray *, MPSNDArray *) = ^(MPSNDArray *left, MPSNDArray *right) {
+    MPSNDArray * (^encode)(MPSNDArray *, MPSNDArray *) = ^(MPSNDArray *left, MPSNDArray *right) {
         return [kernel encodeToCommandBuffer:buffer sourceArrays:[NSArray arrayWithObjects:left, right, nil]];
     };
     CHECK_RAISES("cannot be multiplied: 3 columns and 2 rows", encode(a, a));
@@ -191,8 +183,9 @@ static void test_misuse(void) {
     CHECK_RAISES("1 source arrays where the kernel has sourceCount 2",
                  [kernel encodeToCommandBuffer:buffer sourceArrays:[NSArray arrayWithObject:a]]);
     NSArray *good = [NSArray arrayWithObjects:a, make_array(SHAPE(3, 2), MPSDataTypeFloat32, YES, 0), nil];
-    CHECK_RAISES("the destination's shape is not the product's, [2, 2]",
-                 [kernel encodeToCommandBuffer:buffer sourceArrays:good destinationArray:a]);
+    CHECK_RAISES("the destination's shape is not the product's, [2, 2]", [kernel encodeToCommandBuffer:buffer
+                                                                                          sourceArrays:good
+                                                                                      destinationArray:a]);
     CHECK(runs(buffer));
 }
 

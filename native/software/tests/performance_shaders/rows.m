@@ -81,7 +81,8 @@ static void check_top_k(MPSDataType type, NSUInteger count) {
     store([source contents], type, 20, 2);
     store([source contents], type, 10, 2);
     store([source contents], type, ROW_NUMBERS + 7, NAN);
-    MPSMatrixFindTopK *kernel = [[[MPSMatrixFindTopK alloc] initWithDevice:device numberOfTopKValues:count] autorelease];
+    MPSMatrixFindTopK *kernel = [[[MPSMatrixFindTopK alloc] initWithDevice:device
+                                                        numberOfTopKValues:count] autorelease];
     [kernel setSourceMatrixOrigin:MTLOriginMake(0, 3, 0)];
     [kernel setIndexOffset:3];
     id<MTLCommandBuffer> buffer = [queue commandBuffer];

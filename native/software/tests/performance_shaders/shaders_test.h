@@ -67,6 +67,17 @@ static inline id<MTLBuffer> random_buffer(size_t bytes, MPSDataType type) {
     return [buffer autorelease];
 }
 
+/* An array of numbers. */
+#define SHAPE(...)                                                               \
+    ({                                                                           \
+        const int lengths_[] = {__VA_ARGS__};                                    \
+        NSMutableArray *shape_ = [NSMutableArray array];                         \
+        for (unsigned i_ = 0; i_ < sizeof lengths_ / sizeof lengths_[0]; i_++) { \
+            [shape_ addObject:[NSNumber numberWithInt:lengths_[i_]]];            \
+        }                                                                        \
+        shape_;                                                                  \
+    })
+
 /* Commits and waits; whether it completed. */
 static inline BOOL runs(id<MTLCommandBuffer> buffer) {
     [buffer commit];
