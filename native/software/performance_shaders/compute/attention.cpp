@@ -14,8 +14,10 @@ namespace {
 constexpr size_t block_rows = 256;
 
 /* One matrix of the tensor, `count` rows of it from `row` on. */
-smtl_tensor matrix(const smtl_tensor &tensor, const size_t *lengths, uint32_t outer, size_t index, size_t row, size_t count) {
-    smtl_tensor part = {smtl::place(tensor, lengths, outer, index) + row * tensor.strides[outer], tensor.type, 2, {}, {}};
+smtl_tensor matrix(const smtl_tensor &tensor, const size_t *lengths, uint32_t outer, size_t index, size_t row,
+                   size_t count) {
+    smtl_tensor part = {
+        smtl::place(tensor, lengths, outer, index) + row * tensor.strides[outer], tensor.type, 2, {}, {}};
     part.lengths[0] = count;
     part.strides[0] = tensor.strides[outer];
     part.lengths[1] = tensor.lengths[outer + 1];
@@ -58,7 +60,10 @@ bool smtl_attention_run(const smtl_attention *attention, char **reason) {
         };
         for (size_t row = 0; row < rows; row += block) {
             const size_t count = std::min(block, rows - row);
-            smtl_tensor all = {reinterpret_cast<uint8_t *>(scores), SMTL_FLOAT32, 2, {count, keys},
+            smtl_tensor all = {reinterpret_cast<uint8_t *>(scores),
+                               SMTL_FLOAT32,
+                               2,
+                               {count, keys},
                                {keys * sizeof(float), sizeof(float)}};
             smtl_product product = {part(query, row, count), part(key, 0, keys), all, all, attention->scale, 0};
             transpose(product.right);

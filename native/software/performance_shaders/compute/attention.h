@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/* Dimensions: batch, heads, rows, numbers. Keys and values have the query's batch and heads, repeated by strides of 0. The
- * mask, with the lengths of the scores, is added to them; none if its `bytes` are NULL. */
+/* Dimensions: batch, heads, rows, numbers. Keys and values have the query's batch and heads, repeated by strides of 0.
+ * The mask, with the lengths of the scores, is added to them; none if its `bytes` are NULL. */
 typedef struct {
     smtl_tensor query, key, value, mask, result;
     float scale;

@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/* Source and result: batch, channels, height, width. Weights: output channels, input channels of a group, height, width.
- * What follows: height, width. */
+/* Source and result: batch, channels, height, width. Weights: output channels, input channels of a group, height,
+ * width. What follows: height, width. */
 typedef struct {
     smtl_tensor source, weights, result;
     uint32_t groups;

@@ -12,8 +12,8 @@ typedef struct {
     void *description;
 } compiled;
 
-/* What is compiled for a shape. oneDNN computes with layouts that it chooses: a tensor that lies otherwise is copied, by a
- * primitive of its own. */
+/* What is compiled for a shape. oneDNN computes with layouts that it chooses: a tensor that lies otherwise is copied,
+ * by a primitive of its own. */
 typedef struct entry {
     struct entry *next;
     smtl_convolution shape;
@@ -88,9 +88,8 @@ static const char *compile(const smtl_dnnl_library *library, entry *made) {
         described = described && made->own[i] != NULL && any[i] != NULL;
     }
     if (described) {
-        made->convolution.description =
-            smtl_dnnl_describe_convolution(any[SOURCE], any[WEIGHTS], any[RESULT], shape->strides, shape->dilations,
-                                           shape->before, shape->after);
+        made->convolution.description = smtl_dnnl_describe_convolution(
+            any[SOURCE], any[WEIGHTS], any[RESULT], shape->strides, shape->dilations, shape->before, shape->after);
     }
     for (int i = 0; i < TENSORS; i++) {
         smtl_dnnl_forget(any[i]);

@@ -31,8 +31,8 @@ typedef struct {
 /* False, with a malloc'd reason or NULL for want of memory. */
 bool smtl_elementwise_run(const smtl_elementwise *elementwise, char **reason);
 
-/* Means or variances over the source's last dimensions: those beyond the result's rank. The mean, which has the result's
- * lengths, is only for variances; without one its `bytes` are NULL, and it is computed. */
+/* Means or variances over the source's last dimensions: those beyond the result's rank. The mean, which has the
+ * result's lengths, is only for variances; without one its `bytes` are NULL, and it is computed. */
 typedef struct {
     smtl_tensor source, mean, result;
     bool variance;

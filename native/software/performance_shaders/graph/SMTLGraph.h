@@ -1,5 +1,5 @@
-/* A graph's operations: each knows the shape of its result and how to record its work. The graph has their results in the
- * order of their making, so inputs come before what uses them. */
+/* A graph's operations: each knows the shape of its result and how to record its work. The graph has their results in
+ * the order of their making, so inputs come before what uses them. */
 #ifndef SMTL_GRAPH_H
 #define SMTL_GRAPH_H
 
@@ -26,8 +26,8 @@ void SMTLRecordCopy(const SMTLGraphStep *step, const smtl_tensor *source, const 
 }
 - (instancetype)initWithInputs:(NSArray *)inputs name:(NSString *)name;
 - (MPSDataType)type;
-/* Raises, when the graph is made, if an input has a type that the operation does not take: by default, if the inputs are
- * not floats of one type. */
+/* Raises, when the graph is made, if an input has a type that the operation does not take: by default, if the inputs
+ * are not floats of one type. */
 - (void)checkTypes:(const char *)where;
 /* The result's type and lengths; raises if the inputs' lengths do not fit. */
 - (smtl_tensor)resultOf:(const smtl_tensor *)inputs where:(const char *)where;
@@ -80,8 +80,8 @@ void SMTLRecordCopy(const SMTLGraphStep *step, const smtl_tensor *source, const 
                 where:(const char *)where;
 @end
 
-/* They do nothing. A program that links the library as an archive gets a file only for a name in it, and methods of MPSGraph
- * are not names. */
+/* They do nothing. A program that links the library as an archive gets a file only for a name in it, and methods of
+ * MPSGraph are not names. */
 void SMTLNameMemory(void);
 void SMTLNameElementwise(void);
 void SMTLNameShapes(void);

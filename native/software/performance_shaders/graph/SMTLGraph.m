@@ -150,7 +150,8 @@ void SMTLRunGraph(const char *where, id<MTLCommandQueue> queue, void (^encode)(M
     for (MPSGraphTensor *tensor in tensors) {
         MPSGraphTensorData *data = [feeds objectForKey:tensor];
         [inputs addObject:data];
-        [types addObject:[[[MPSGraphShapedType alloc] initWithShape:[data shape] dataType:[data dataType]] autorelease]];
+        [types addObject:[[[MPSGraphShapedType alloc] initWithShape:[data shape]
+                                                           dataType:[data dataType]] autorelease]];
     }
     MPSGraphExecutable *executable = [[[MPSGraphExecutable alloc] initWithGraph:self device:[commandBuffer device]
                                                                           feeds:tensors
@@ -197,9 +198,7 @@ void SMTLRunGraph(const char *where, id<MTLCommandQueue> queue, void (^encode)(M
                 after:(id<MTLCommandBuffer>)commandBuffer {
     MPSGraphCompletionHandler handler = [descriptor completionHandler];
     if (handler != NULL) {
-        [commandBuffer addCompletedHandler:^(id<MTLCommandBuffer> completed) {
-            handler(results, [completed error]);
-        }];
+        [commandBuffer addCompletedHandler:^(id<MTLCommandBuffer> completed) { handler(results, [completed error]); }];
     }
 }
 

@@ -141,7 +141,8 @@ static const int from_nhwc[] = {0, 3, 1, 2}, to_nhwc[] = {0, 2, 3, 1}, from_hwio
     for (unsigned i = 0; i < sizeof paddings / sizeof paddings[0]; i++) {
         SMTL_REQUIRE(paddings[i] <= INT32_MAX, where, @"a padding of %lu is not below 2^31", UNSIGNED(paddings[i]));
     }
-    SMTL_REQUIRE([d dataLayout] == MPSGraphTensorNamedDataLayoutNCHW || [d dataLayout] == MPSGraphTensorNamedDataLayoutNHWC,
+    SMTL_REQUIRE([d dataLayout] == MPSGraphTensorNamedDataLayoutNCHW ||
+                     [d dataLayout] == MPSGraphTensorNamedDataLayoutNHWC,
                  where, @"dataLayout %lu is neither NCHW nor NHWC", UNSIGNED([d dataLayout]));
     SMTL_REQUIRE([d weightsLayout] == MPSGraphTensorNamedDataLayoutOIHW ||
                      [d weightsLayout] == MPSGraphTensorNamedDataLayoutHWIO,
@@ -221,9 +222,8 @@ void SMTLNameConvolution(void) {}
     const char *where = "-[MPSGraph convolution2DWithSourceTensor:weightsTensor:descriptor:name:]";
     SMTL_REQUIRE(source != nil && weights != nil && descriptor != nil, where,
                  @"the tensors and the descriptor must not be nil");
-    SMTLConvolution *convolution = [[SMTLConvolution alloc]
-        initWithInputs:[NSArray arrayWithObjects:source, weights, nil]
-                  name:name];
+    SMTLConvolution *convolution =
+        [[SMTLConvolution alloc] initWithInputs:[NSArray arrayWithObjects:source, weights, nil] name:name];
     convolution->_descriptor = [descriptor copy];
     return [self add:convolution where:where];
 }

@@ -199,6 +199,7 @@ void SMTLRecordStep(const SMTLGraphStep *step, smtl_host_function run, const voi
 
 uint32_t SMTLCheckAxis(const char *where, NSInteger axis, const smtl_tensor *tensor) {
     const NSInteger rank = (NSInteger)tensor->rank;
-    SMTL_REQUIRE(axis >= -rank && axis < rank, where, @"axis %ld is not one of the %ld dimensions", (long)axis, (long)rank);
+    SMTL_REQUIRE(axis >= -rank && axis < rank, where, @"axis %ld is not one of the %ld dimensions", (long)axis,
+                 (long)rank);
     return (uint32_t)(axis < 0 ? axis + rank : axis);
 }

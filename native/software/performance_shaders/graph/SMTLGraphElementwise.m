@@ -94,8 +94,7 @@ static void place_operands(const SMTLNormalization *self, const smtl_tensor *inp
 
 @end
 
-#define REQUIRE_TENSORS(...) \
-    SMTL_REQUIRE((__VA_ARGS__), where, @"tensors must not be nil")
+#define REQUIRE_TENSORS(...) SMTL_REQUIRE((__VA_ARGS__), where, @"tensors must not be nil")
 
 void SMTLNameElementwise(void) {}
 

@@ -39,8 +39,8 @@ static BOOL same_shape(const smtl_tensor *a, const smtl_tensor *b) {
 }
 
 static NSString *describe(const smtl_tensor *tensor) {
-    return [NSString stringWithFormat:@"%@ of %@", SMTLDescribeLengths(tensor->lengths, tensor->rank),
-                                      SMTLNameOfType(tensor->type)];
+    return [NSString
+        stringWithFormat:@"%@ of %@", SMTLDescribeLengths(tensor->lengths, tensor->rank), SMTLNameOfType(tensor->type)];
 }
 
 @implementation MPSGraphExecutable
@@ -74,7 +74,8 @@ static NSString *describe(const smtl_tensor *tensor) {
     smtl_tensor *shape = [shapes mutableBytes];
     uint8_t *need = [needed mutableBytes];
     for (MPSGraphTensor *target in _targetTensors) {
-        SMTL_REQUIRE([tensors indexOfObjectIdenticalTo:target] != NSNotFound, where, @"a target belongs to another graph");
+        SMTL_REQUIRE([tensors indexOfObjectIdenticalTo:target] != NSNotFound, where,
+                     @"a target belongs to another graph");
         need[[target index]] = 1;
     }
     for (NSUInteger i = count; i-- > 0;) {
@@ -165,7 +166,8 @@ static NSString *describe(const smtl_tensor *tensor) {
     }
 }
 
-/* Memory for every tensor: what is fed, constants, the results' where an operation can write there at once, and more. */
+/* Memory for every tensor: what is fed, constants, the results' where an operation can write there at once, and more.
+ */
 - (void)placeInputs:(NSArray *)inputs
             results:(NSArray *)results
             regions:(SMTLRegion *)regions
@@ -187,9 +189,10 @@ static NSString *describe(const smtl_tensor *tensor) {
             const SMTLRegion first = regions[[(MPSGraphTensor *)[[operation inputTensors] objectAtIndex:0] index]];
             *region = (SMTLRegion){first.buffer, first.offset, *shape};
             if (![operation view:&first.tensor result:&region->tensor]) {
-                *region = target != NSNotFound
-                              ? [(MPSGraphTensorData *)[results objectAtIndex:target] region]
-                              : [self regionFor:shape device:device options:MTLResourceStorageModePrivate where:where];
+                *region = target != NSNotFound ? [(MPSGraphTensorData *)[results objectAtIndex:target] region]
+                                               : [self regionFor:shape device:device
+                                                         options:MTLResourceStorageModePrivate
+                                                           where:where];
             }
         }
     }
@@ -278,7 +281,7 @@ static BOOL is_computed(SMTLGraphOperation *operation, const SMTLRegion *regions
     } @finally {
         [encoder endEncoding];
     }
-    for (MPSGraphTensorData *result in _options & MPSGraphOptionsSynchronizeResults ? results : nil) {
+    for (MPSGraphTensorData *result in _options &MPSGraphOptionsSynchronizeResults ? results : nil) {
         [[result mpsndarray] synchronizeOnCommandBuffer:own];
     }
     return results;
@@ -292,9 +295,7 @@ static BOOL is_computed(SMTLGraphOperation *operation, const SMTLRegion *regions
     NSArray *results = [self encodeTo:commandBuffer inputs:inputsArray results:resultsArray where:where];
     MPSGraphExecutableCompletionHandler handler = [executionDescriptor completionHandler];
     if (handler != NULL) {
-        [commandBuffer addCompletedHandler:^(id<MTLCommandBuffer> completed) {
-            handler(results, [completed error]);
-        }];
+        [commandBuffer addCompletedHandler:^(id<MTLCommandBuffer> completed) { handler(results, [completed error]); }];
     }
     return results;
 }
@@ -306,7 +307,8 @@ static BOOL is_computed(SMTLGraphOperation *operation, const SMTLRegion *regions
     __block NSArray *results = nil;
     SMTLRunGraph("-[MPSGraphExecutable runWithMTLCommandQueue:inputsArray:resultsArray:executionDescriptor:]",
                  commandQueue, ^(MPSCommandBuffer *commandBuffer) {
-                     results = [self encodeToCommandBuffer:commandBuffer inputsArray:inputsArray resultsArray:resultsArray
+                     results = [self encodeToCommandBuffer:commandBuffer inputsArray:inputsArray
+                                              resultsArray:resultsArray
                                        executionDescriptor:executionDescriptor];
                  });
     return results;

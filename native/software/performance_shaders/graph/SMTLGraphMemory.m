@@ -106,7 +106,8 @@ void SMTLNameMemory(void) {}
 }
 
 - (MPSGraphTensor *)constantWithScalar:(double)scalar dataType:(MPSDataType)dataType {
-    return [self constantWithScalar:scalar shape:[NSArray arrayWithObject:[NSNumber numberWithInt:1]] dataType:dataType];
+    return [self constantWithScalar:scalar shape:[NSArray arrayWithObject:[NSNumber numberWithInt:1]]
+                           dataType:dataType];
 }
 
 - (MPSGraphTensor *)constantWithScalar:(double)scalar shape:(MPSShape *)shape dataType:(MPSDataType)dataType {

@@ -20,7 +20,8 @@ static NSString *lengths_of(const smtl_tensor *tensor) { return SMTLDescribeLeng
 
 - (smtl_tensor)resultOf:(const smtl_tensor *)inputs where:(const char *)where {
     const smtl_tensor *left = &inputs[0], *right = &inputs[1], *both[] = {left, right};
-    SMTL_REQUIRE(left->rank >= 2 && right->rank >= 2 && left->lengths[left->rank - 1] == right->lengths[right->rank - 2],
+    SMTL_REQUIRE(left->rank >= 2 && right->rank >= 2 &&
+                     left->lengths[left->rank - 1] == right->lengths[right->rank - 2],
                  where, @"the shapes %@ and %@ cannot be multiplied", lengths_of(left), lengths_of(right));
     smtl_tensor result = SMTLCommonShape(where, both, 2, 2);
     result.type = _type;

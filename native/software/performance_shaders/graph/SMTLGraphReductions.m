@@ -64,9 +64,8 @@ static smtl_tensor reorder(const smtl_tensor *tensor, const bool *moved, bool ke
 - (void)record:(const SMTLGraphStep *)step inputs:(const smtl_tensor *)inputs result:(const smtl_tensor *)result {
     bool reduced[SMTL_MAX_RANK];
     [self mark:reduced of:inputs where:step->where];
-    smtl_reduction call = {.source = reorder(inputs, reduced, true),
-                           .result = reorder(result, reduced, false),
-                           .variance = _variance};
+    smtl_reduction call = {
+        .source = reorder(inputs, reduced, true), .result = reorder(result, reduced, false), .variance = _variance};
     if ([_inputTensors count] == 2) {
         smtl_tensor mean = inputs[1];
         SMTLBroadcastTensor(step->where, @"mean", &mean, result->lengths, result->rank, 0);
@@ -126,7 +125,8 @@ void SMTLNameReductions(void) {}
                                 name:(NSString *)name {
     const char *where = "-[MPSGraph varianceOfTensor:meanTensor:axes:name:]";
     SMTL_REQUIRE(tensor != nil && meanTensor != nil && axes != nil, where, @"the tensors and the axes must not be nil");
-    return [self reduce:[NSArray arrayWithObjects:tensor, meanTensor, nil] axes:axes variance:YES name:name where:where];
+    return [self reduce:[NSArray arrayWithObjects:tensor, meanTensor, nil] axes:axes variance:YES name:name
+                  where:where];
 }
 
 - (MPSGraphTensor *)varianceOfTensor:(MPSGraphTensor *)tensor axes:(NSArray *)axes name:(NSString *)name {

@@ -55,17 +55,19 @@
     smtl_tensor *tensor = &region.tensor;
     if (rowBytes != 0 && tensor->rank > 0) {
         const size_t size = smtl_type_size(dataType), columns = tensor->lengths[tensor->rank - 1];
-        SMTL_REQUIRE(rowBytes % size == 0 && rowBytes / size >= columns && rowBytes < 1ull << 31, where,
-                     @"rowBytes %lu is not a multiple of the element's %lu bytes, or less than %lu of them, or too large",
-                     UNSIGNED(rowBytes), UNSIGNED(size), UNSIGNED(columns));
+        SMTL_REQUIRE(
+            rowBytes % size == 0 && rowBytes / size >= columns && rowBytes < 1ull << 31, where,
+            @"rowBytes %lu is not a multiple of the element's %lu bytes, or less than %lu of them, or too large",
+            UNSIGNED(rowBytes), UNSIGNED(size), UNSIGNED(columns));
         size_t stride = rowBytes;
         for (uint32_t i = tensor->rank - 1; i-- > 0;) {
             tensor->strides[i] = stride;
             stride *= tensor->lengths[i];
         }
     }
-    SMTL_REQUIRE(SMTLTensorExtent(tensor) <= [buffer length], where, @"the shape has %lu bytes where the buffer has %lu",
-                 UNSIGNED(SMTLTensorExtent(tensor)), UNSIGNED([buffer length]));
+    SMTL_REQUIRE(SMTLTensorExtent(tensor) <= [buffer length], where,
+                 @"the shape has %lu bytes where the buffer has %lu", UNSIGNED(SMTLTensorExtent(tensor)),
+                 UNSIGNED([buffer length]));
     return [[self initWithRegion:&region] retain];
 }
 
@@ -73,7 +75,7 @@
     [self autorelease]; /* until nothing can raise */
     SMTL_REQUIRE(matrix != nil, "-[MPSGraphTensorData initWithMPSMatrix:]", @"matrix must not be nil");
     const size_t size = smtl_type_size([matrix dataType]);
-    SMTLRegion region = {[matrix data], [matrix offset], {.type = [matrix dataType], .rank = 2}};
+    SMTLRegion region = {[matrix data], [matrix offset], { .type = [matrix dataType], .rank = 2 }};
     const size_t lengths[] = {[matrix matrices], [matrix rows], [matrix columns]};
     const size_t strides[] = {[matrix matrixBytes], [matrix rowBytes], size};
     const uint32_t first = [matrix matrices] == 1;
@@ -87,7 +89,7 @@
     [self autorelease]; /* until nothing can raise */
     SMTL_REQUIRE(vector != nil, "-[MPSGraphTensorData initWithMPSVector:]", @"vector must not be nil");
     const size_t size = smtl_type_size([vector dataType]);
-    SMTLRegion region = {[vector data], [vector offset], {.type = [vector dataType], .rank = 1}};
+    SMTLRegion region = {[vector data], [vector offset], { .type = [vector dataType], .rank = 1 }};
     const size_t lengths[] = {[vector vectors], [vector length]}, strides[] = {[vector vectorBytes], size};
     const uint32_t first = [vector vectors] == 1;
     region.tensor.rank = 2 - first;

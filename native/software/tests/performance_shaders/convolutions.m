@@ -28,8 +28,8 @@ static void check_convolution(convolution_case c) {
     pad(c.style, c.width, reach_x, c.stride_x, &c.left, &c.right);
     const int height = (c.height + c.top + c.bottom - reach_y) / c.stride_y + 1;
     const int width = (c.width + c.left + c.right - reach_x) / c.stride_x + 1;
-    NSArray *source_shape = c.nhwc ? SHAPE(c.batch, c.height, c.width, c.channels)
-                                   : SHAPE(c.batch, c.channels, c.height, c.width);
+    NSArray *source_shape =
+        c.nhwc ? SHAPE(c.batch, c.height, c.width, c.channels) : SHAPE(c.batch, c.channels, c.height, c.width);
     NSArray *weights_shape = c.hwio ? SHAPE(c.weights_height, c.weights_width, inputs, c.results)
                                     : SHAPE(c.results, inputs, c.weights_height, c.weights_width);
     MPSGraph *graph = [[MPSGraph new] autorelease];
@@ -50,8 +50,8 @@ static void check_convolution(convolution_case c) {
                      dataLayout:c.nhwc ? MPSGraphTensorNamedDataLayoutNHWC : MPSGraphTensorNamedDataLayoutNCHW
                   weightsLayout:c.hwio ? MPSGraphTensorNamedDataLayoutHWIO : MPSGraphTensorNamedDataLayoutOIHW];
     MPSGraphTensor *result = [graph convolution2DWithSourceTensor:a weightsTensor:w descriptor:descriptor name:nil];
-    CHECK([[result shape] isEqual:c.nhwc ? SHAPE(c.batch, height, width, c.results)
-                                         : SHAPE(c.batch, c.results, height, width)]);
+    CHECK([[result shape]
+        isEqual:c.nhwc ? SHAPE(c.batch, height, width, c.results) : SHAPE(c.batch, c.results, height, width)]);
     MPSGraphTensorData *x = random_data(source_shape, c.type), *y = random_data(weights_shape, c.type);
     NSDictionary *results = run_graph(graph, feeds(a, x, w, y, nil), [NSArray arrayWithObject:result]);
     double *p = values(x), *q = values(y), *r = values([results objectForKey:result]);

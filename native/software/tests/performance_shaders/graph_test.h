@@ -17,7 +17,8 @@ static inline NSUInteger count_of(NSArray *shape) {
 }
 
 static inline MPSGraphTensorData *random_data(NSArray *shape, MPSDataType type) {
-    return [[[MPSGraphTensorData alloc] initWithMTLBuffer:random_buffer(count_of(shape) * size_of(type), type) shape:shape
+    return [[[MPSGraphTensorData alloc] initWithMTLBuffer:random_buffer(count_of(shape) * size_of(type), type)
+                                                    shape:shape
                                                  dataType:type] autorelease];
 }
 

@@ -40,7 +40,8 @@ static void test_shapes(void) {
     CHECK([transposed shape] == nil && [cast dataType] == MPSDataTypeFloat16);
     MPSGraphTensorData *x = random_data(SHAPE(4, 6), MPSDataTypeFloat32);
     /* Results that are views, what was fed, and one twice. */
-    NSDictionary *results = run_graph(graph, feeds(a, x, nil), [NSArray arrayWithObjects:transposed, flat, again, cast, a, nil]);
+    NSDictionary *results =
+        run_graph(graph, feeds(a, x, nil), [NSArray arrayWithObjects:transposed, flat, again, cast, a, nil]);
     CHECK([[[results objectForKey:again] shape] isEqual:SHAPE(2, 3, 4)]);
     double *p = values(x), *t = values([results objectForKey:transposed]), *f = values([results objectForKey:flat]);
     double *g = values([results objectForKey:again]), *c = values([results objectForKey:cast]);
@@ -76,8 +77,8 @@ static void check_normalization(MPSDataType type, NSArray *axes, int given) {
                                                        name:nil];
     MPSGraphTensorData *x = random_data(SHAPE(N, C, S), type), *g = random_data(SHAPE(C, 1), type);
     MPSGraphTensorData *b = random_data(SHAPE(1, C, 1), type);
-    NSDictionary *results = run_graph(graph, feeds(a, x, gamma, g, beta, b, nil),
-                                      [NSArray arrayWithObjects:mean, variance, result, nil]);
+    NSDictionary *results =
+        run_graph(graph, feeds(a, x, gamma, g, beta, b, nil), [NSArray arrayWithObjects:mean, variance, result, nil]);
     double *p = values(x), *q = values(g), *r = values(b), *m = values([results objectForKey:mean]);
     double *v = values([results objectForKey:variance]), *y = values([results objectForKey:result]);
     NSUInteger wrong = 0;
@@ -197,7 +198,8 @@ static void check_attention(MPSDataType type, int heads, int groups, BOOL masked
         }
     }
     NSDictionary *results = run_graph(graph, feeds(q, qd, k, kd, v, vd, m, md, nil), [NSArray arrayWithObject:result]);
-    double *x = values(qd), *y = values(kd), *z = values(vd), *mask = values(md), *r = values([results objectForKey:result]);
+    double *x = values(qd), *y = values(kd), *z = values(vd), *mask = values(md),
+           *r = values([results objectForKey:result]);
     NSUInteger wrong = 0;
     for (int row = 0; row < B * heads * Q; row++) {
         const int group = row / Q / heads * groups + row / Q % heads / (heads / groups);
