@@ -170,6 +170,7 @@ static void read_environment(void) {
         SETTING("SOFTWARE_METAL_CACHE_SIZE", NUMBER, cache_size, (uint64_t)4 << 30, ANY),
         SETTING("SOFTWARE_METAL_INCLUDE", TEXT, include, 0, ANY),
         SETTING("SOFTWARE_METAL_CLANG", TEXT, clang, 0, ANY),
+        SETTING("SOFTWARE_METAL_DNNL", TEXT, dnnl, 0, ANY),
         SETTING("SOFTWARE_METAL_OPTIMIZE", NUMBER, optimize, 3, 3),
         SETTING("MTL_LOG_LEVEL", TEXT, log_level, 0, ANY),
         SETTING("MTL_LOG_BUFFER_SIZE", NUMBER, log_buffer_size, 0, INT64_MAX),

@@ -57,6 +57,7 @@ typedef struct {
     const char *include; /* folders, with colons between them */
     const char *clang;
     uint64_t optimize;
+    const char *dnnl; /* the library that computes Metal Performance Shaders */
     /* Messages of kernels. */
     const char *log_level;
     uint64_t log_buffer_size;

@@ -1,5 +1,6 @@
 #include "dnnl_library.h"
 
+#include "support/settings.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -68,8 +69,8 @@ static bool make_engine(void *handle) {
 
 /* The name or path that the user has set, or the newest version that distributions have. */
 static void *open_library(void) {
-    const char *set = getenv("SOFTWARE_METAL_DNNL");
-    if (set != NULL && set[0] != '\0') {
+    const char *set = smtl_settings_get()->dnnl;
+    if (set[0] != '\0') {
         return dlopen(set, RTLD_NOW | RTLD_LOCAL);
     }
     void *handle = dlopen("libdnnl.so.3", RTLD_NOW | RTLD_LOCAL);

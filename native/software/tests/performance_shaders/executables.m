@@ -9,7 +9,8 @@ static MPSGraphTensor *make_layer(MPSGraph *graph, MPSGraphTensor *a, NSUInteger
     id<MTLBuffer> numbers = random_buffer((inner + 1) * columns * 4, MPSDataTypeFloat32);
     NSData *w = [NSData dataWithBytes:[numbers contents] length:inner * columns * 4];
     NSData *b = [NSData dataWithBytes:(float *)[numbers contents] + inner * columns length:columns * 4];
-    MPSGraphTensor *weights = [graph constantWithData:w shape:SHAPE((int)inner, (int)columns) dataType:MPSDataTypeFloat32];
+    MPSGraphTensor *weights = [graph constantWithData:w shape:SHAPE((int)inner, (int)columns)
+                                             dataType:MPSDataTypeFloat32];
     MPSGraphTensor *bias = [graph constantWithData:b shape:SHAPE((int)columns) dataType:MPSDataTypeFloat32];
     MPSGraphTensor *product = [graph matrixMultiplicationWithPrimaryTensor:a secondaryTensor:weights name:nil];
     MPSGraphTensor *sum = [graph additionWithPrimaryTensor:product secondaryTensor:bias name:nil];
@@ -35,9 +36,11 @@ static void test_executable(void) {
     CHECK([[executable feedTensors] isEqual:[NSArray arrayWithObjects:b, a, nil]]);
     CHECK([[executable targetTensors] isEqual:[NSArray arrayWithObjects:layer, sum, nil]] && unused != nil);
 
-    MPSGraphTensorData *x = random_data(SHAPE(3, 8), MPSDataTypeFloat32), *y = random_data(SHAPE(3, 8), MPSDataTypeFloat32);
+    MPSGraphTensorData *x = random_data(SHAPE(3, 8), MPSDataTypeFloat32),
+                       *y = random_data(SHAPE(3, 8), MPSDataTypeFloat32);
     NSArray *inputs = [NSArray arrayWithObjects:y, x, nil];
-    NSArray *first = [executable runWithMTLCommandQueue:queue inputsArray:inputs resultsArray:nil executionDescriptor:nil];
+    NSArray *first = [executable runWithMTLCommandQueue:queue inputsArray:inputs resultsArray:nil
+                                    executionDescriptor:nil];
     NSDictionary *second = run_graph(graph, feeds(a, x, b, y, nil), [NSArray arrayWithObject:layer]);
     double *p = values([first objectAtIndex:0]), *q = values([second objectForKey:layer]);
     CHECK(memcmp(p, q, 15 * sizeof *p) == 0);
@@ -51,7 +54,8 @@ static void test_executable(void) {
                                                                      rowBytes:48] autorelease];
     MPSGraphTensorData *sums = random_data(SHAPE(3, 8), MPSDataTypeFloat32);
     __block int called = 0;
-    MPSGraphExecutableExecutionDescriptor *descriptor = [[[MPSGraphExecutableExecutionDescriptor alloc] init] autorelease];
+    MPSGraphExecutableExecutionDescriptor *descriptor =
+        [[[MPSGraphExecutableExecutionDescriptor alloc] init] autorelease];
     [descriptor setCompletionHandler:^(NSArray *results, NSError *error) {
         called += [results objectAtIndex:0] == wide && error == nil;
     }];
@@ -67,19 +71,21 @@ static void test_executable(void) {
     }
     release_values(p, q, r, NULL);
 
-    CHECK_RAISES("1 inputs where the executable has 2",
-                 [executable encodeToCommandBuffer:buffer inputsArray:[NSArray arrayWithObject:x] resultsArray:nil
-                               executionDescriptor:nil]);
+    CHECK_RAISES("1 inputs where the executable has 2", [executable encodeToCommandBuffer:buffer
+                                                                              inputsArray:[NSArray arrayWithObject:x]
+                                                                             resultsArray:nil
+                                                                      executionDescriptor:nil]);
     CHECK_RAISES("1 of the results is [3, 5] of Float32 where the executable has [3, 8] of Float32",
                  [executable encodeToCommandBuffer:buffer inputsArray:inputs
                                       resultsArray:[NSArray arrayWithObjects:wide, wide, nil]
                                executionDescriptor:nil]);
-    CHECK_RAISES("0 of the inputs is [4, 8] of Float32",
-                 [executable encodeToCommandBuffer:buffer
-                                       inputsArray:[NSArray arrayWithObjects:random_data(SHAPE(4, 8), MPSDataTypeFloat32),
-                                                                             x, nil]
-                                      resultsArray:nil
-                               executionDescriptor:nil]);
+    CHECK_RAISES(
+        "0 of the inputs is [4, 8] of Float32",
+        [executable
+            encodeToCommandBuffer:buffer
+                      inputsArray:[NSArray arrayWithObjects:random_data(SHAPE(4, 8), MPSDataTypeFloat32), x, nil]
+                     resultsArray:nil
+              executionDescriptor:nil]);
 }
 
 static void test_graph_handlers(void) {
@@ -88,19 +94,15 @@ static void test_graph_handlers(void) {
     MPSGraphTensor *result = [graph reLUWithTensor:a name:nil];
     /* Rows of a matrix, vectors, and an array at an offset. */
     id<MTLBuffer> memory = random_buffer(1000, MPSDataTypeFloat16);
-    MPSMatrix *matrix = [[[MPSMatrix alloc] initWithBuffer:memory
-                                                    offset:2
-                                                descriptor:[MPSMatrixDescriptor matrixDescriptorWithRows:3 columns:4
-                                                                                                matrices:2
-                                                                                                rowBytes:10
-                                                                                             matrixBytes:40
-                                                                                                dataType:MPSDataTypeFloat16]]
-        autorelease];
-    MPSVector *vector = [[[MPSVector alloc] initWithBuffer:memory
-                                                    offset:4
-                                                descriptor:[MPSVectorDescriptor vectorDescriptorWithLength:7
-                                                                                                  dataType:MPSDataTypeFloat16]]
-        autorelease];
+    MPSMatrix *matrix = [[[MPSMatrix alloc]
+        initWithBuffer:memory
+                offset:2
+            descriptor:[MPSMatrixDescriptor matrixDescriptorWithRows:3 columns:4 matrices:2 rowBytes:10 matrixBytes:40
+                                                            dataType:MPSDataTypeFloat16]] autorelease];
+    MPSVector *vector = [[[MPSVector alloc]
+        initWithBuffer:memory
+                offset:4
+            descriptor:[MPSVectorDescriptor vectorDescriptorWithLength:7 dataType:MPSDataTypeFloat16]] autorelease];
     MPSGraphTensorData *data[] = {[[[MPSGraphTensorData alloc] initWithMPSMatrix:matrix] autorelease],
                                   [[[MPSGraphTensorData alloc] initWithMPSVector:vector] autorelease]};
     CHECK([[data[0] shape] isEqual:SHAPE(2, 3, 4)] && [[data[1] shape] isEqual:SHAPE(7)]);
@@ -139,32 +141,34 @@ static void test_misuse(void) {
     CHECK_RAISES("a tensor's type is Int32", ADD(whole, whole));
     CHECK_RAISES("tensor 1 belongs to another graph", ADD(a, alien));
     CHECK_RAISES("tensors must not be nil", ADD(a, nothing));
-    CHECK_RAISES("cannot be broadcast", ADD(a, [graph constantWithScalar:1 shape:SHAPE(2) dataType:MPSDataTypeFloat32]));
+    CHECK_RAISES("cannot be broadcast", ADD(a, [graph constantWithScalar:1 shape:SHAPE(2)
+                                                                dataType:MPSDataTypeFloat32]));
     CHECK_RAISES("cannot be multiplied", [graph matrixMultiplicationWithPrimaryTensor:a secondaryTensor:a name:nil]);
     CHECK_RAISES("has not the 6 elements", [graph reshapeTensor:a withShape:SHAPE(4) name:nil]);
     CHECK_RAISES("axis 2 is not one of the 2 dimensions", [graph softMaxWithTensor:a axis:2 name:nil]);
     CHECK_RAISES("axis -3", [graph meanOfTensor:a axes:SHAPE(-3) name:nil]);
     CHECK_RAISES("dimensions 0 and 2", [graph transposeTensor:a dimension:0 withDimension:2 name:nil]);
-    CHECK_RAISES("the mean of shape [2]",
-                 [graph normalizationWithTensor:a
-                                     meanTensor:[graph constantWithScalar:1 shape:SHAPE(2) dataType:MPSDataTypeFloat32]
-                                 varianceTensor:a
-                                    gammaTensor:nil
-                                     betaTensor:nil
-                                        epsilon:0
-                                           name:nil]);
+    CHECK_RAISES("the mean of shape [2]", [graph normalizationWithTensor:a
+                                                              meanTensor:[graph constantWithScalar:1 shape:SHAPE(2)
+                                                                                          dataType:MPSDataTypeFloat32]
+                                                          varianceTensor:a
+                                                             gammaTensor:nil
+                                                              betaTensor:nil
+                                                                 epsilon:0
+                                                                    name:nil]);
     CHECK_RAISES("must have 4 dimensions", [graph scaledDotProductAttentionWithQueryTensor:a keyTensor:a valueTensor:a
                                                                                      scale:1
                                                                                       name:nil]);
-    CHECK_RAISES("4 bytes of data where the shape has 8",
-                 [graph constantWithData:[NSData dataWithBytes:"abc" length:4] shape:SHAPE(2) dataType:MPSDataTypeFloat32]);
+    CHECK_RAISES("4 bytes of data where the shape has 8", [graph constantWithData:[NSData dataWithBytes:"abc" length:4]
+                                                                            shape:SHAPE(2)
+                                                                         dataType:MPSDataTypeFloat32]);
     CHECK_RAISES("length -2", [graph placeholderWithShape:SHAPE(-2) dataType:MPSDataTypeFloat32 name:nil]);
     MPSGraphConvolution2DOpDescriptor *descriptor = [[[MPSGraphConvolution2DOpDescriptor alloc] init] autorelease];
     MPSGraphTensor *image = [graph placeholderWithShape:SHAPE(1, 4, 5, 5) dataType:MPSDataTypeFloat32 name:nil];
-#define CONVOLVE(...)                                                                                                  \
-    [graph convolution2DWithSourceTensor:image                                                                         \
-                           weightsTensor:[graph constantWithScalar:1 shape:SHAPE(__VA_ARGS__) dataType:MPSDataTypeFloat32] \
-                              descriptor:descriptor                                                                    \
+#define CONVOLVE(...)                                                                                             \
+    [graph convolution2DWithSourceTensor:image weightsTensor:[graph constantWithScalar:1 shape:SHAPE(__VA_ARGS__) \
+                                                                              dataType:MPSDataTypeFloat32]        \
+                              descriptor:descriptor                                                               \
                                     name:nil]
     CHECK_RAISES("weights for 3 do not fit 1 groups", CONVOLVE(2, 3, 3, 3));
     CHECK_RAISES("weights that reach over 6 elements exceed the padded source's 5", CONVOLVE(2, 4, 6, 3));
@@ -178,7 +182,8 @@ static void test_misuse(void) {
     CHECK_RAISES("weightsLayout 1 is neither OIHW nor HWIO", CONVOLVE(2, 4, 3, 3));
 
     MPSGraphTensor *late = ADD(a, open);
-    MPSGraphTensorData *x = random_data(SHAPE(2, 3), MPSDataTypeFloat32), *y = random_data(SHAPE(2), MPSDataTypeFloat32);
+    MPSGraphTensorData *x = random_data(SHAPE(2, 3), MPSDataTypeFloat32),
+                       *y = random_data(SHAPE(2), MPSDataTypeFloat32);
     NSArray *target = [NSArray arrayWithObject:late];
     CHECK_RAISES("the placeholder \"open\" is not fed", run_graph(graph, feeds(a, x, nil), target));
     CHECK_RAISES("cannot be broadcast", run_graph(graph, feeds(a, x, open, y, nil), target));
@@ -187,17 +192,19 @@ static void test_misuse(void) {
                  run_graph(graph, feeds(a, random_data(SHAPE(2, 3), MPSDataTypeFloat16), open, x, nil), target));
     CHECK_RAISES("a target belongs to another graph",
                  run_graph(graph, feeds(a, x, nil), [NSArray arrayWithObject:alien]));
-    CHECK_RAISES("commandQueue must not be nil",
-                 [graph runWithMTLCommandQueue:nothing feeds:feeds(a, x, nil) targetTensors:target targetOperations:nil]);
-    CHECK_RAISES("where the buffer has 8", [[MPSGraphTensorData alloc] initWithMTLBuffer:random_buffer(8, MPSDataTypeFloat32)
-                                                                                   shape:SHAPE(3)
-                                                                                dataType:MPSDataTypeFloat32]);
+    CHECK_RAISES("commandQueue must not be nil", [graph runWithMTLCommandQueue:nothing feeds:feeds(a, x, nil)
+                                                                 targetTensors:target
+                                                              targetOperations:nil]);
+    CHECK_RAISES("where the buffer has 8",
+                 [[MPSGraphTensorData alloc] initWithMTLBuffer:random_buffer(8, MPSDataTypeFloat32) shape:SHAPE(3)
+                                                      dataType:MPSDataTypeFloat32]);
     CHECK_RAISES("rowBytes 8", [[MPSGraphTensorData alloc] initWithMTLBuffer:random_buffer(99, MPSDataTypeFloat32)
                                                                        shape:SHAPE(2, 3)
                                                                     dataType:MPSDataTypeFloat32
                                                                     rowBytes:8]);
     smtl_inject_allocation_failure(2);
-    CHECK_RAISES("no memory", run_graph(graph, feeds(a, random_data(SHAPE(2, 3), MPSDataTypeFloat32), open, x, nil), target));
+    CHECK_RAISES("no memory",
+                 run_graph(graph, feeds(a, random_data(SHAPE(2, 3), MPSDataTypeFloat32), open, x, nil), target));
     smtl_clear_injections();
 #undef ADD
 #undef CONVOLVE
