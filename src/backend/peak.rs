@@ -8,15 +8,18 @@ use crate::ops::Tensor;
 
 /// Floats that are copied: more than the caches of most devices hold.
 const COPIED: usize = 1 << 24;
-/// Threads and steps of the multiply-adds: enough of the first to fill a GPU, of the second for some milliseconds.
+/// Threads of the multiply-adds, enough to fill a GPU, and the fewest and most steps of each.
 const THREADS: usize = 1 << 14;
-const STEPS: u32 = 256;
-/// The fastest of these runs counts.
-const RUNS: usize = 5;
+const FEWEST_STEPS: u32 = 256;
+const MOST_STEPS: u32 = 1 << 16;
+/// Nanoseconds beside which the beginning and the end of a run do not count.
+const LONG: u64 = 1_000_000;
+/// The fastest of these runs counts: other work on the machine strikes some of them.
+const RUNS: usize = 20;
 
 impl MetalOps {
     /// Measures what the device is able to do, and sets it as by [`MetalOps::set_peak`]: the fastest of some copies of 64 MiB, and
-    /// of some runs of a kernel that does nothing but multiply and add in `f32`. Takes a fraction of a second and 128 MiB of
+    /// of some runs of a kernel that does nothing but multiply and add in `f32`. Takes up to a second and 128 MiB of
     /// memory. Products of halves may go past this peak, and so may what finds its operands in a cache.
     ///
     /// # Errors
@@ -30,13 +33,18 @@ impl MetalOps {
         // Its own record, so that nothing of this is among the caller's metrics.
         let ops = MetalOps::new(self.backend.clone());
         ops.enable_metrics(true);
+        let mut steps = FEWEST_STEPS;
         for _ in 0..RUNS {
             ops.convert(whole(&x)?, whole(&y)?)?;
             ops.at_once(|encoder| {
                 backend
                     .ops()
-                    .multiply_add(encoder, (&y).into(), THREADS, STEPS)
+                    .multiply_add(encoder, (&y).into(), THREADS, steps)
             })?;
+            let last = ops.metrics().spans.last().copied();
+            if last.is_some_and(|span| span.nanoseconds < LONG) {
+                steps = (2 * steps).min(MOST_STEPS);
+            }
         }
         let peak = fastest(&ops.metrics());
         self.set_peak(peak);
