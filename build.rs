@@ -92,7 +92,14 @@ fn build_for_apple(root: &Path) -> Result<(), String> {
     }
     objects.archive("metal_bridge_native")?;
     // CoreGraphics: without it MTLCreateSystemDefaultDevice() finds no device in a command-line program.
-    for framework in ["Metal", "Foundation", "CoreGraphics"] {
+    // The oldest macOS that the build is for has all of them.
+    for framework in [
+        "Metal",
+        "MetalPerformanceShaders",
+        "MetalPerformanceShadersGraph",
+        "Foundation",
+        "CoreGraphics",
+    ] {
         println!("cargo::rustc-link-lib=framework={framework}");
     }
     link_clang_runtime();

@@ -151,6 +151,7 @@ pub mod command_buffer_error;
 mod error;
 pub mod memory;
 mod metal;
+pub mod mps;
 pub mod ops;
 pub mod sanitizer;
 #[cfg(software_metal)]

@@ -13,7 +13,8 @@ SANITIZE_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointe
 OBJC_FLAGS = -std=gnu17 -fno-objc-arc -fblocks -fobjc-exceptions
 METAL =
 METAL_KIND = apple
-METAL_LDLIBS = -framework Metal -framework Foundation -framework CoreGraphics
+METAL_LDLIBS = -framework Metal -framework MetalPerformanceShaders -framework MetalPerformanceShadersGraph \
+    -framework Foundation -framework CoreGraphics
 else
 include $(NATIVE)/software/build.mk
 METAL := $(LIBRARY)

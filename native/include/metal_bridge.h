@@ -113,11 +113,12 @@ typedef enum mtb_handle_kind {
     MTB_HANDLE_MEMORY = 12,
     MTB_HANDLE_TRANSFER = 13,
     MTB_HANDLE_ARENA = 14,
-    MTB_HANDLE_RESIDENCY_SET = 15
+    MTB_HANDLE_RESIDENCY_SET = 15,
+    MTB_HANDLE_MPS_KERNEL = 16
 } mtb_handle_kind;
 
 /* The number of kinds: every kind is smaller. */
-#define MTB_HANDLE_KIND_COUNT 16u
+#define MTB_HANDLE_KIND_COUNT 17u
 
 /* The number of handles of a kind that exist now, and the number ever made: for leak tests and monitoring. A committed
  * command buffer exists until it has completed, and so do its queue and the events that it signals. Zero for an unknown
@@ -525,7 +526,7 @@ mtb_status mtb_command_buffer_add_completed_callback(mtb_command_buffer *command
                                                      mtb_completion_callback callback, void *context,
                                                      mtb_context_destructor destructor, mtb_error **error);
 /* Hands the command buffer to the GPU. MTB_INVALID_STATE while an encoder is open, the second time, and if Metal
- * raised an exception at the work of a compute encoder. After MTB_EXCEPTION the command buffer either runs all the same
+ * raised an exception at work that was encoded. After MTB_EXCEPTION the command buffer either runs all the same
  * or has ended, without callbacks and signals, with MTB_COMMAND_BUFFER_ERROR. If Metal raises the exception only after
  * this call, since a host function had to return first, the command buffer fails as if the GPU had failed, with
  * MTB_EXCEPTION; what comes later in the queue then waits until the last reference to the command buffer is released.

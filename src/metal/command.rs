@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::access::Access;
 use super::blit::BlitEncoder;
+use super::buffer::Buffer;
 use super::completion::{Completed, Completion, Handler};
 use super::compute::{ComputeEncoder, DispatchType};
 use super::device::Device;
@@ -131,6 +133,17 @@ impl CommandBuffer {
         // SAFETY: returns an owned encoder, or NULL and an owned error.
         let handle = unsafe { create(|error| sys::mtb_blit_encoder_create(self.as_ptr(), error)) }?;
         Ok(BlitEncoder::new(handle, &mut self.recording))
+    }
+
+    /// Encodes work that makes encoders of its own and uses the buffers of `uses`.
+    pub(crate) fn encode<'b>(
+        &mut self,
+        function: &'static str,
+        uses: impl IntoIterator<Item = (&'b Buffer, Access)>,
+        encode: impl FnOnce(*mut sys::mtb_command_buffer) -> Result<()>,
+    ) -> Result<()> {
+        let raw = self.as_ptr();
+        self.recording.encode(function, uses, || encode(raw))
     }
 
     /// Lets the GPU raise `event` to `value` once the work recorded so far is done (`encodeSignalEvent:value:`).

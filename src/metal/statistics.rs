@@ -25,6 +25,7 @@ pub enum ObjectKind {
     Transfer,
     Arena,
     ResidencySet,
+    MpsKernel,
 }
 
 impl ObjectKind {
@@ -46,6 +47,7 @@ impl ObjectKind {
         ObjectKind::Transfer,
         ObjectKind::Arena,
         ObjectKind::ResidencySet,
+        ObjectKind::MpsKernel,
     ];
 
     fn to_sys(self) -> sys::mtb_handle_kind {
@@ -66,6 +68,7 @@ impl ObjectKind {
             ObjectKind::Transfer => sys::MTB_HANDLE_TRANSFER,
             ObjectKind::Arena => sys::MTB_HANDLE_ARENA,
             ObjectKind::ResidencySet => sys::MTB_HANDLE_RESIDENCY_SET,
+            ObjectKind::MpsKernel => sys::MTB_HANDLE_MPS_KERNEL,
         }
     }
 
@@ -88,6 +91,7 @@ impl ObjectKind {
             ObjectKind::Transfer => "transfer",
             ObjectKind::Arena => "arena",
             ObjectKind::ResidencySet => "residency set",
+            ObjectKind::MpsKernel => "MPS kernel",
         }
     }
 
@@ -109,6 +113,7 @@ impl ObjectKind {
             ObjectKind::Transfer => "transfers",
             ObjectKind::Arena => "arenas",
             ObjectKind::ResidencySet => "residency sets",
+            ObjectKind::MpsKernel => "MPS kernels",
         }
     }
 }

@@ -62,12 +62,13 @@ objects! {
     mtb_transfer: mtb_transfer_release,
     mtb_arena: mtb_arena_release,
     mtb_residency_set: mtb_residency_set_release,
+    mtb_mps_kernel: mtb_mps_kernel_release,
 }
 
 macro_rules! shareable {
     ($($object:ident)*) => {
         $(
-            // SAFETY: metal_bridge.h, "Threads", and metal_bridge_memory.h: objects of this kind may be used from any
+            // SAFETY: metal_bridge.h, "Threads", and metal_bridge_memory.h, metal_bridge_mps.h: objects of this kind may be used from any
             // thread, at the same time.
             unsafe impl Send for Handle<$object> {}
             // SAFETY: as above.
@@ -80,7 +81,7 @@ macro_rules! shareable {
 // wants that to be the thread on which they began.
 shareable! {
     mtb_device mtb_buffer mtb_command_queue mtb_library mtb_function mtb_pipeline mtb_event
-    mtb_memory mtb_arena mtb_residency_set
+    mtb_memory mtb_arena mtb_residency_set mtb_mps_kernel
 }
 
 /// Makes a call that returns a handle.

@@ -115,7 +115,7 @@ fn part(path: &str) -> String {
 }
 
 /// Folder of the bridge, and the folders that it may include.
-const BRIDGE: [(&str, &[&str]); 9] = [
+const BRIDGE: [(&str, &[&str]); 10] = [
     ("core", &[]),
     ("platform", &[]),
     ("device", &["core"]),
@@ -125,6 +125,7 @@ const BRIDGE: [(&str, &[&str]); 9] = [
     ("queue", &["core", "device", "event"]),
     ("command", &["core", "buffer", "event", "queue"]),
     ("compute", &["core", "library", "command"]),
+    ("mps", &["core", "buffer", "command"]),
 ];
 
 /// The bridge's includes that lead to a folder that comes later. The memory layer may include all of them.

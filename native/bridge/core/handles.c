@@ -2,6 +2,7 @@
 #include "core/handles.h"
 
 #include "core/errors.h"
+#include "metal_bridge_mps.h"
 
 #include <stdlib.h>
 
@@ -25,6 +26,7 @@ static const char *const kind_names[MTB_HANDLE_KIND_COUNT] = {
     [MTB_HANDLE_TRANSFER] = "transfer",
     [MTB_HANDLE_ARENA] = "arena",
     [MTB_HANDLE_RESIDENCY_SET] = "residency set",
+    [MTB_HANDLE_MPS_KERNEL] = "MPS kernel",
 };
 
 uint32_t mtb_abi_version(void) { return MTB_ABI_VERSION; }
@@ -123,6 +125,7 @@ DEFINE_RETAIN(event)
 DEFINE_RETAIN(memory)
 DEFINE_RETAIN(arena)
 DEFINE_RETAIN(residency_set)
+DEFINE_RETAIN(mps_kernel)
 
 DEFINE_RELEASE(device)
 DEFINE_RELEASE(buffer)
@@ -139,3 +142,4 @@ DEFINE_RELEASE(memory)
 DEFINE_RELEASE(transfer)
 DEFINE_RELEASE(arena)
 DEFINE_RELEASE(residency_set)
+DEFINE_RELEASE(mps_kernel)
