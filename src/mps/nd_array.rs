@@ -3,7 +3,6 @@
 use super::kernel::Kernel;
 use super::operand::NdArray;
 use crate::error::Result;
-use crate::metal::access::Access;
 use crate::metal::command::CommandBuffer;
 use crate::metal::device::Device;
 use crate::sys;

@@ -16,7 +16,11 @@ fn the_device_supports_the_kernels() {
 
 /// Rows and columns of an operand as it is stored.
 fn stored(transpose: bool, rows: usize, columns: usize) -> (usize, usize) {
-    if transpose { (columns, rows) } else { (rows, columns) }
+    if transpose {
+        (columns, rows)
+    } else {
+        (rows, columns)
+    }
 }
 
 fn check_product(
@@ -37,17 +41,14 @@ fn check_product(
     let result = Elements::new(place, data_type, &vec![before; place.count()]);
 
     let kernel = MatrixMultiplication::with_descriptor(device(), of).unwrap();
-    run(|commands| {
-        kernel.encode(
-            commands,
-            &left.matrix(),
-            &right.matrix(),
-            &result.matrix(),
-        )
-    });
+    run(|commands| kernel.encode(commands, &left.matrix(), &right.matrix(), &result.matrix()));
 
     let at = |elements: &Elements, transpose: bool, matrix: usize, row: usize, column: usize| {
-        let (row, column) = if transpose { (column, row) } else { (row, column) };
+        let (row, column) = if transpose {
+            (column, row)
+        } else {
+            (row, column)
+        };
         let place = &elements.place;
         elements.values[(matrix * place.rows + row) * place.columns + column]
     };
@@ -146,7 +147,11 @@ fn products_of_a_matrix_and_a_vector() {
             });
             let exact = (0..rows).map(|row| {
                 let products = (0..columns).map(|column| {
-                    let index = if transpose { column * rows + row } else { row * columns + column };
+                    let index = if transpose {
+                        column * rows + row
+                    } else {
+                        row * columns + column
+                    };
                     alpha * matrix.values[index] * vector.values[column]
                 });
                 let kept = beta * result.values[row];
@@ -167,7 +172,9 @@ fn softmax_of_rows() {
             let place = Place::spread(2, rows, columns);
             let count = place.count();
             // Large ones too: an exponential of each alone would overflow.
-            let values: Vec<f64> = (0..count).map(|i| (i * 37 % 101) as f64 * 3.0 - 90.0).collect();
+            let values: Vec<f64> = (0..count)
+                .map(|i| (i * 37 % 101) as f64 * 3.0 - 90.0)
+                .collect();
             let input = Elements::new(place, data_type, &values);
             let result = Elements::new(place, data_type, &vec![f64::NAN; count]);
             let logarithm = Elements::new(place, data_type, &vec![f64::NAN; count]);
@@ -188,9 +195,14 @@ fn softmax_of_rows() {
             // The exponent may be off by the rounding of the difference, up to 300.
             let bound = |exact: f64| {
                 let relative = 300.0 * rounding(DataType::Float32) + 2.0 * rounding(data_type);
-                exact.abs() * relative + columns as f64 * rounding(DataType::Float32) + 2f64.powi(-25)
+                exact.abs() * relative
+                    + columns as f64 * rounding(DataType::Float32)
+                    + 2f64.powi(-25)
             };
-            result.assert_close(&what, logarithms.iter().map(|of| (of.exp(), bound(of.exp()))));
+            result.assert_close(
+                &what,
+                logarithms.iter().map(|of| (of.exp(), bound(of.exp()))),
+            );
             logarithm.assert_close(&what, logarithms.iter().map(|of| (*of, bound(*of))));
         }
     }

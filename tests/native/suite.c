@@ -68,6 +68,7 @@ int main(int argc, char **argv) {
                                       memory_refusal_tests,
                                       memory_pieces_tests,
                                       memory_odd_number_tests,
+                                      mps_tests,
                                       fork_tests};
     const char *wanted = argc > 1 ? argv[1] : "";
     MAKE(shared.device, mtb_device_create_default(&error));

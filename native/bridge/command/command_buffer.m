@@ -235,8 +235,7 @@ static mtb_status commit(mtb_command_buffer *command_buffer, uint64_t *number, m
     MTBI_ENTER
     REQUIRE(mtbi_command_buffer_check_open(command_buffer, error, function));
     if (command_buffer->is_spoiled)
-        return mtbi_fail(error, function, MTB_INVALID_STATE,
-                         "Metal raised an exception while work was encoded");
+        return mtbi_fail(error, function, MTB_INVALID_STATE, "Metal raised an exception while work was encoded");
     REQUIRE(mtbi_steps_begin(&command_buffer->steps, error, function));
     /* The handler's reference. */
     mtb_command_buffer_retain(command_buffer);

@@ -58,7 +58,13 @@ static mtb_status check(const mtb_mps_convolution_2d *of, mtb_error **error, con
                          of->kernel_height, of->kernel_width, of->dilation_y, of->dilation_x,
                          of->input_height + of->padding_top + of->padding_bottom,
                          of->input_width + of->padding_left + of->padding_right);
-    return MTB_OK;
+    const size_t input[] = {of->batch, of->input_channels, of->input_height, of->input_width};
+    const size_t weights[] = {of->output_channels, of->input_channels / of->groups, of->kernel_height,
+                              of->kernel_width};
+    const size_t result[] = {of->batch, of->output_channels, result_height(of), result_width(of)};
+    REQUIRE(mtbi_mps_check_elements(input, 4, "input", error, function));
+    REQUIRE(mtbi_mps_check_elements(weights, 4, "weights", error, function));
+    return mtbi_mps_check_elements(result, 4, "result", error, function);
 }
 
 static MPSGraphConvolution2DOpDescriptor *describe(const mtb_mps_convolution_2d *of) {
@@ -104,11 +110,11 @@ mtb_mps_kernel *mtb_mps_convolution_2d_create(mtb_device *device, const mtb_mps_
                                                                         descriptor:describe(of)
                                                                               name:nil];
     if (of->has_bias)
-        result = [mtbi_mps_graph(kernel)
-            additionWithPrimaryTensor:result
-                      secondaryTensor:mtbi_mps_graph_channels(kernel, "bias", of->data_type, of->layout,
-                                                              of->output_channels)
-                                 name:nil];
+        result =
+            [mtbi_mps_graph(kernel) additionWithPrimaryTensor:result
+                                              secondaryTensor:mtbi_mps_graph_channels(kernel, "bias", of->data_type,
+                                                                                      of->layout, of->output_channels)
+                                                         name:nil];
     mtbi_mps_order(of->layout, of->batch, of->output_channels, result_height(of), result_width(of), shape);
     return mtbi_mps_graph_finish(kernel, result, of->data_type, shape, MTB_MPS_MAX_RANK, error, __func__);
     MTBI_LEAVE((mtb_mps_kernel_release(kernel), mtbi_fail_with_exception(error, __func__, exception), NULL))

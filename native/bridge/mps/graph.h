@@ -8,8 +8,8 @@
 
 /* A kernel with an empty graph, if the device and the system can run graphs. */
 mtb_mps_kernel *mtbi_mps_graph_begin(mtb_device *device, mtb_error **error, const char *function);
-/* Adds an input, and returns the tensor that stands for it in the graph, in the shape of `seen`: `rank` sizes, the slowest
- * dimension first. The operand itself has `shape`, or that of `seen` if `shape` is NULL. */
+/* Adds an input, and returns the tensor that stands for it in the graph, in the shape of `seen`: `rank` sizes, the
+ * slowest dimension first. The operand itself has `shape`, or that of `seen` if `shape` is NULL. */
 MPSGraphTensor *mtbi_mps_graph_input(mtb_mps_kernel *kernel, const char *name, mtb_data_type data_type,
                                      const size_t *seen, size_t rank);
 /* The same for an operand of one dimension, which the graph sees as the channels of a picture. */

@@ -3,8 +3,8 @@
 
 #import "core/checks.h"
 
-/* MPSGraph may commit the command buffer that it encodes into, and go on with another one: a matter of speed alone. Here the command
- * buffer is the caller's, so this one stays as it is. */
+/* MPSGraph may commit the command buffer that it encodes into, and go on with another one: a matter of speed alone.
+ * Here the command buffer is the caller's, so this one stays as it is. */
 @interface MTBICommandBuffer : MPSCommandBuffer
 @end
 
@@ -22,8 +22,7 @@ static NSArray *numbers(const size_t *shape, size_t rank) {
 /* The operand in the shape that the graph knows. */
 static MPSGraphTensorData *data(const mtb_mps_array *array, MPSGraphTensor *tensor) {
     if (array->offset == 0)
-        return [[[MPSGraphTensorData alloc] initWithMTLBuffer:array->buffer->metal
-                                                        shape:[tensor shape]
+        return [[[MPSGraphTensorData alloc] initWithMTLBuffer:array->buffer->metal shape:[tensor shape]
                                                      dataType:[tensor dataType]] autorelease];
     mtb_mps_array seen = *array;
     seen.rank = [[tensor shape] count];
@@ -41,10 +40,7 @@ static bool encode(const mtb_mps_kernel *kernel, id<MTLCommandBuffer> command_bu
         [kernel->operands[i].is_result ? results : feeds setObject:operand forKey:tensor];
     }
     MPSCommandBuffer *metal = [[[MTBICommandBuffer alloc] initWithCommandBuffer:command_buffer] autorelease];
-    [mtbi_mps_graph(kernel) encodeToCommandBuffer:metal
-                                            feeds:feeds
-                                 targetOperations:nil
-                                resultsDictionary:results
+    [mtbi_mps_graph(kernel) encodeToCommandBuffer:metal feeds:feeds targetOperations:nil resultsDictionary:results
                               executionDescriptor:nil];
     if ([command_buffer status] >= MTLCommandBufferStatusCommitted)
         [NSException raise:NSInternalInconsistencyException format:@"MPSGraph committed the command buffer"];

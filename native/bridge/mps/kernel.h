@@ -14,8 +14,8 @@ struct mtb_mps_kernel {
     MTBI_INSTANCE(NSArray) tensors;
     /* Of a product of arrays. */
     mtb_mps_array_multiplication multiplication;
-    /* Encodes with operands that have been checked. False if Metal could not make an object for one of them; nothing has been
-     * encoded then. */
+    /* Encodes with operands that have been checked. False if Metal could not make an object for one of them; nothing
+     * has been encoded then. */
     bool (*encode)(const mtb_mps_kernel *kernel, MTBI_OBJECT(MTLCommandBuffer) command_buffer,
                    const mtb_mps_array *arrays);
     size_t count;

@@ -12,6 +12,8 @@ static mtb_status check_normalization(const mtb_mps_batch_normalization *of, mtb
     REQUIRE(mtbi_mps_check_size(of->channels, "channels", error, function));
     REQUIRE(mtbi_mps_check_size(of->height, "rows", error, function));
     REQUIRE(mtbi_mps_check_size(of->width, "columns", error, function));
+    const size_t input[] = {of->batch, of->channels, of->height, of->width};
+    REQUIRE(mtbi_mps_check_elements(input, 4, "input", error, function));
     if (isfinite(of->epsilon) && of->epsilon >= 0) return MTB_OK;
     return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "epsilon is %g: it must be finite and not negative",
                      of->epsilon);
@@ -35,8 +37,7 @@ mtb_mps_kernel *mtb_mps_batch_normalization_create(mtb_device *device, const mtb
     MPSGraphTensor *gamma =
         of->has_gamma ? mtbi_mps_graph_channels(kernel, "gamma", type, of->layout, of->channels) : nil;
     MPSGraphTensor *beta = of->has_beta ? mtbi_mps_graph_channels(kernel, "beta", type, of->layout, of->channels) : nil;
-    MPSGraphTensor *result = [mtbi_mps_graph(kernel) normalizationWithTensor:input
-                                                                  meanTensor:mean
+    MPSGraphTensor *result = [mtbi_mps_graph(kernel) normalizationWithTensor:input meanTensor:mean
                                                               varianceTensor:variance
                                                                  gammaTensor:gamma
                                                                   betaTensor:beta
@@ -69,6 +70,16 @@ static mtb_status check_attention(const mtb_mps_attention *of, mtb_error **error
     if (of->query_heads % of->key_heads)
         return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "%zu heads of keys do not divide %zu heads of queries",
                          of->key_heads, of->query_heads);
+    const size_t query[] = {of->batch, of->query_heads, of->queries, of->head_size};
+    const size_t key[] = {of->batch, of->key_heads, of->keys, of->head_size};
+    const size_t value[] = {of->batch, of->key_heads, of->keys, of->value_size};
+    const size_t scores[] = {of->batch, of->query_heads, of->queries, of->keys};
+    const size_t result[] = {of->batch, of->query_heads, of->queries, of->value_size};
+    REQUIRE(mtbi_mps_check_elements(query, 4, "query", error, function));
+    REQUIRE(mtbi_mps_check_elements(key, 4, "key", error, function));
+    REQUIRE(mtbi_mps_check_elements(value, 4, "value", error, function));
+    REQUIRE(mtbi_mps_check_elements(scores, 4, "product of query and key", error, function));
+    REQUIRE(mtbi_mps_check_elements(result, 4, "result", error, function));
     REQUIRE(check_mask(of, error, function));
     if (isfinite(of->scale)) return MTB_OK;
     return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "the scale is %g: it must be finite", of->scale);
@@ -76,8 +87,7 @@ static mtb_status check_attention(const mtb_mps_attention *of, mtb_error **error
 
 /* A selector that older systems lack. */
 static bool has_attention(void) {
-    SEL selector =
-        @selector(scaledDotProductAttentionWithQueryTensor:keyTensor:valueTensor:maskTensor:scale:name:);
+    SEL selector = @selector(scaledDotProductAttentionWithQueryTensor:keyTensor:valueTensor:maskTensor:scale:name:);
     return [MPSGraph instancesRespondToSelector:selector];
 }
 
@@ -92,8 +102,7 @@ static MPSGraphTensor *attend(mtb_mps_kernel *kernel, const mtb_mps_attention *o
     MPSGraphTensor *values = mtbi_mps_graph_input(kernel, "value", type, value, MTB_MPS_MAX_RANK);
     MPSGraphTensor *masks = of->mask_batch ? mtbi_mps_graph_input(kernel, "mask", type, mask, MTB_MPS_MAX_RANK) : nil;
     if (@available(macOS 15.0, *))
-        return [mtbi_mps_graph(kernel) scaledDotProductAttentionWithQueryTensor:queries
-                                                                      keyTensor:keys
+        return [mtbi_mps_graph(kernel) scaledDotProductAttentionWithQueryTensor:queries keyTensor:keys
                                                                     valueTensor:values
                                                                      maskTensor:masks
                                                                           scale:(float)of->scale

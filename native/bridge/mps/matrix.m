@@ -26,9 +26,7 @@ static MPSVector *vector(const mtb_mps_array *array) {
 static bool multiply(const mtb_mps_kernel *kernel, id<MTLCommandBuffer> command_buffer, const mtb_mps_array *arrays) {
     MPSMatrix *left = matrix(&arrays[0]), *right = matrix(&arrays[1]), *result = matrix(&arrays[2]);
     if (!left || !right || !result) return false;
-    [(MPSMatrixMultiplication *)kernel->metal encodeToCommandBuffer:command_buffer
-                                                         leftMatrix:left
-                                                        rightMatrix:right
+    [(MPSMatrixMultiplication *)kernel->metal encodeToCommandBuffer:command_buffer leftMatrix:left rightMatrix:right
                                                        resultMatrix:result];
     return true;
 }
@@ -39,6 +37,12 @@ static mtb_status check_multiplication(const mtb_mps_matrix_multiplication *desc
     REQUIRE(mtbi_mps_check_size(descriptor->result_rows, "the result's rows", error, function));
     REQUIRE(mtbi_mps_check_size(descriptor->result_columns, "the result's columns", error, function));
     REQUIRE(mtbi_mps_check_size(descriptor->interior_columns, "interior columns", error, function));
+    const size_t left[] = {descriptor->result_rows, descriptor->interior_columns};
+    const size_t right[] = {descriptor->interior_columns, descriptor->result_columns};
+    const size_t result[] = {descriptor->result_rows, descriptor->result_columns};
+    REQUIRE(mtbi_mps_check_elements(left, 2, "left matrix", error, function));
+    REQUIRE(mtbi_mps_check_elements(right, 2, "right matrix", error, function));
+    REQUIRE(mtbi_mps_check_elements(result, 2, "result", error, function));
     return mtbi_mps_check_scales(descriptor->alpha, descriptor->beta, error, function);
 }
 
@@ -57,8 +61,7 @@ mtb_mps_kernel *mtb_mps_matrix_multiplication_create(mtb_device *device,
     mtbi_mps_kernel_add_matrix(kernel, "left", false, left ? inner : rows, left ? rows : inner);
     mtbi_mps_kernel_add_matrix(kernel, "right", false, right ? columns : inner, right ? inner : columns);
     mtbi_mps_kernel_add_matrix(kernel, "result", true, rows, columns);
-    MPSMatrixMultiplication *metal = [[MPSMatrixMultiplication alloc] initWithDevice:device->metal
-                                                                       transposeLeft:left
+    MPSMatrixMultiplication *metal = [[MPSMatrixMultiplication alloc] initWithDevice:device->metal transposeLeft:left
                                                                       transposeRight:right
                                                                           resultRows:rows
                                                                        resultColumns:columns
@@ -74,8 +77,7 @@ static bool multiply_vector(const mtb_mps_kernel *kernel, id<MTLCommandBuffer> c
     MPSMatrix *left = matrix(&arrays[0]);
     MPSVector *right = vector(&arrays[1]), *result = vector(&arrays[2]);
     if (!left || !right || !result) return false;
-    [(MPSMatrixVectorMultiplication *)kernel->metal encodeToCommandBuffer:command_buffer
-                                                              inputMatrix:left
+    [(MPSMatrixVectorMultiplication *)kernel->metal encodeToCommandBuffer:command_buffer inputMatrix:left
                                                               inputVector:right
                                                              resultVector:result];
     return true;
@@ -86,6 +88,8 @@ static mtb_status check_vector_multiplication(const mtb_mps_matrix_vector_multip
     REQUIRE(mtbi_check_given(descriptor, "descriptor", error, function));
     REQUIRE(mtbi_mps_check_size(descriptor->rows, "rows", error, function));
     REQUIRE(mtbi_mps_check_size(descriptor->columns, "columns", error, function));
+    const size_t matrix[] = {descriptor->rows, descriptor->columns};
+    REQUIRE(mtbi_mps_check_elements(matrix, 2, "matrix", error, function));
     return mtbi_mps_check_scales(descriptor->alpha, descriptor->beta, error, function);
 }
 
@@ -140,9 +144,7 @@ mtb_mps_kernel *mtb_mps_matrix_softmax_create(mtb_device *device, bool is_logari
 static bool find_top_k(const mtb_mps_kernel *kernel, id<MTLCommandBuffer> command_buffer, const mtb_mps_array *arrays) {
     MPSMatrix *input = matrix(&arrays[0]), *indices = matrix(&arrays[1]), *values = matrix(&arrays[2]);
     if (!input || !indices || !values) return false;
-    [(MPSMatrixFindTopK *)kernel->metal encodeToCommandBuffer:command_buffer
-                                                  inputMatrix:input
-                                            resultIndexMatrix:indices
+    [(MPSMatrixFindTopK *)kernel->metal encodeToCommandBuffer:command_buffer inputMatrix:input resultIndexMatrix:indices
                                             resultValueMatrix:values];
     return true;
 }

@@ -38,26 +38,27 @@ static bool multiply(const mtb_mps_kernel *kernel, id<MTLCommandBuffer> command_
     MPSNDArray *result = operand(&arrays[kernel->count - 1], false);
     if (!left || !right || !result || (kernel->multiplication.has_addend && !addend)) return false;
     NSArray *sources = [NSArray arrayWithObjects:left, right, addend, nil];
-    [(MPSNDArrayMatrixMultiplication *)kernel->metal encodeToCommandBuffer:command_buffer
-                                                              sourceArrays:sources
+    [(MPSNDArrayMatrixMultiplication *)kernel->metal encodeToCommandBuffer:command_buffer sourceArrays:sources
                                                           destinationArray:result];
     return true;
 }
 
 static mtb_status fail_shapes(const char *what, size_t dimension, size_t is, size_t should_be, mtb_error **error,
                               const char *function) {
-    return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "the array `%s` has size %zu in dimension %zu, and needs %zu",
-                     what, is, dimension, should_be);
+    return mtbi_fail(error, function, MTB_INVALID_ARGUMENT,
+                     "the array `%s` has size %zu in dimension %zu, and needs %zu", what, is, dimension, should_be);
 }
 
 static mtb_status check_shapes(const mtb_mps_kernel *kernel, const mtb_mps_array *arrays, mtb_error **error,
                                const char *function) {
     const size_t *left = arrays[0].shape, *right = arrays[1].shape;
-    bool transpose_left = kernel->multiplication.transpose_left, transpose_right = kernel->multiplication.transpose_right;
+    bool transpose_left = kernel->multiplication.transpose_left,
+         transpose_right = kernel->multiplication.transpose_right;
     size_t inner = transpose_left ? left[2] : left[3];
     size_t right_inner = transpose_right ? 3 : 2;
     size_t result[MTB_MPS_MAX_RANK] = {0, 0, transpose_left ? left[3] : left[2], transpose_right ? right[2] : right[3]};
-    if (right[right_inner] != inner) return fail_shapes("right", right_inner, right[right_inner], inner, error, function);
+    if (right[right_inner] != inner)
+        return fail_shapes("right", right_inner, right[right_inner], inner, error, function);
     for (size_t i = 0; i < 2; i++) {
         if (left[i] != right[i] && left[i] != 1 && right[i] != 1)
             return fail_shapes("right", i, right[i], left[i], error, function);
@@ -100,7 +101,8 @@ mtb_mps_kernel *mtb_mps_array_multiplication_create(mtb_device *device, const mt
     if (descriptor->has_addend) add(kernel, "addend", false);
     add(kernel, "result", true);
     MPSNDArrayMatrixMultiplication *metal =
-        [[MPSNDArrayMatrixMultiplication alloc] initWithDevice:device->metal sourceCount:descriptor->has_addend ? 3 : 2];
+        [[MPSNDArrayMatrixMultiplication alloc] initWithDevice:device->metal
+                                                   sourceCount:descriptor->has_addend ? 3 : 2];
     [metal setAlpha:descriptor->alpha];
     [metal setBeta:descriptor->beta];
     return mtbi_mps_kernel_finish(kernel, metal, error, __func__);

@@ -23,9 +23,8 @@ typedef struct {
     const char *function;
 } check;
 
-#define REFUSE(of, status, format, ...)                                                                     \
-    mtbi_fail((of)->error, (of)->function, status, "the %s `%s` " format, (of)->form, (of)->wanted->name, \
-              __VA_ARGS__)
+#define REFUSE(of, status, format, ...) \
+    mtbi_fail((of)->error, (of)->function, status, "the %s `%s` " format, (of)->form, (of)->wanted->name, __VA_ARGS__)
 
 size_t mtbi_mps_element_size(mtb_data_type data_type) {
     switch (data_type) {
@@ -41,6 +40,16 @@ mtb_status mtbi_mps_check_size(size_t size, const char *what, mtb_error **error,
     if (size > most_elements)
         return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "the number of %s is %zu, more than %zu", what, size,
                          most_elements);
+    return MTB_OK;
+}
+
+mtb_status mtbi_mps_check_elements(const size_t *shape, size_t rank, const char *what, mtb_error **error,
+                                   const char *function) {
+    size_t elements = 1;
+    for (size_t i = 0; i < rank; i++)
+        if (__builtin_mul_overflow(elements, shape[i], &elements) || elements > most_elements)
+            return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "the %s has more than %zu elements", what,
+                             most_elements);
     return MTB_OK;
 }
 
@@ -63,8 +72,8 @@ static mtb_status check_type(const check *of, mtb_data_type type, const mtb_mps_
     mtb_data_type wanted = of->wanted->data_type;
     if (!wanted && !first && (type == MTB_TYPE_FLOAT || type == MTB_TYPE_HALF)) return MTB_OK;
     if (!wanted && !first)
-        return REFUSE(of, MTB_INVALID_ARGUMENT, "has elements of type %u: the kernel takes MTB_TYPE_FLOAT and MTB_TYPE_HALF",
-                      (unsigned)type);
+        return REFUSE(of, MTB_INVALID_ARGUMENT,
+                      "has elements of type %u: the kernel takes MTB_TYPE_FLOAT and MTB_TYPE_HALF", (unsigned)type);
     if (!wanted) wanted = first->data_type;
     if (type == wanted) return MTB_OK;
     return REFUSE(of, MTB_INVALID_ARGUMENT, "has elements of type %u, and needs type %u", (unsigned)type,
@@ -87,7 +96,7 @@ static mtb_status complete(const check *of, mtb_mps_array *array) {
 }
 
 static mtb_status check_shape(const check *of, const mtb_mps_array *array, const mtb_mps_array *first) {
-    size_t wanted[MTB_MPS_MAX_RANK], elements = 1;
+    size_t wanted[MTB_MPS_MAX_RANK];
     bool fits = true;
     for (size_t i = 0; i < of->wanted->rank; i++) {
         wanted[i] = of->wanted->shape[i];
@@ -99,15 +108,11 @@ static mtb_status check_shape(const check *of, const mtb_mps_array *array, const
     if (!fits)
         return REFUSE(of, MTB_INVALID_ARGUMENT, "is %s, and should be %s", shape_text(array->shape, array->rank, is),
                       shape_text(wanted, of->wanted->rank, should_be));
-    for (size_t i = 0; i < array->rank; i++) {
+    for (size_t i = 0; i < array->rank; i++)
         if (array->shape[i] == 0)
             return REFUSE(of, MTB_INVALID_ARGUMENT, "is %s: no size may be zero",
                           shape_text(array->shape, array->rank, is));
-        if (__builtin_mul_overflow(elements, array->shape[i], &elements) || elements > most_elements)
-            return REFUSE(of, MTB_OUT_OF_RANGE, "is %s: more than %zu elements",
-                          shape_text(array->shape, array->rank, is), most_elements);
-    }
-    return MTB_OK;
+    return mtbi_mps_check_elements(array->shape, array->rank, of->wanted->name, of->error, of->function);
 }
 
 /* The strides, and where the last element ends. */
@@ -163,8 +168,9 @@ mtb_status mtbi_mps_check_operands(const mtb_device *device, const mtbi_mps_oper
             bool is_before = arrays[i].offset + lengths[i] <= arrays[j].offset;
             bool is_after = arrays[j].offset + lengths[j] <= arrays[i].offset;
             if (!is_before && !is_after)
-                return REFUSE(&of, MTB_INVALID_ARGUMENT, "overlaps `%s`: %zu bytes at %zu and %zu bytes at %zu of one buffer",
-                              operands[j].name, lengths[i], arrays[i].offset, lengths[j], arrays[j].offset);
+                return REFUSE(&of, MTB_INVALID_ARGUMENT,
+                              "overlaps `%s`: %zu bytes at %zu and %zu bytes at %zu of one buffer", operands[j].name,
+                              lengths[i], arrays[i].offset, lengths[j], arrays[j].offset);
         }
     }
     return MTB_OK;

@@ -5,7 +5,9 @@
 #include "buffer/buffer.h"
 #include "metal_bridge_mps.h"
 
-enum { MTBI_MPS_MAX_OPERANDS = 6 };
+enum {
+    MTBI_MPS_MAX_OPERANDS = 6
+};
 #define MTBI_MPS_ANY SIZE_MAX
 
 /* What Metal makes of an operand. */
@@ -31,6 +33,9 @@ typedef struct mtbi_mps_operand {
 size_t mtbi_mps_element_size(mtb_data_type data_type);
 /* A size that a caller gave: neither zero nor beyond what Metal takes. */
 mtb_status mtbi_mps_check_size(size_t size, const char *what, mtb_error **error, const char *function);
+/* The product of these sizes, none of them zero: not beyond what Metal takes. */
+mtb_status mtbi_mps_check_elements(const size_t *shape, size_t rank, const char *what, mtb_error **error,
+                                   const char *function);
 /* Both are finite. */
 mtb_status mtbi_mps_check_scales(double alpha, double beta, mtb_error **error, const char *function);
 /* Whether the `count` arrays that were given are what a kernel for `device` takes. Fills `arrays` with them, and with

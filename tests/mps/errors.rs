@@ -1,0 +1,669 @@
+//! What each bad argument gives: an error, nothing encoded, nothing written.
+
+use metal_bridge::mps::*;
+use metal_bridge::{Buffer, CommandBuffer, DispatchType, Error, Result, StorageMode};
+use metal_bridge_test_support::{
+    assert_error, complete_nothing, device, leak, other_device, queue,
+};
+
+use crate::support::*;
+
+fn invalid(error: &Error) -> bool {
+    matches!(error, Error::InvalidArgument(_))
+}
+
+fn out_of_range(error: &Error) -> bool {
+    matches!(error, Error::OutOfRange(_))
+}
+
+fn misaligned(error: &Error) -> bool {
+    matches!(error, Error::Misaligned(_))
+}
+
+fn buffer(bytes: usize) -> Buffer {
+    device().new_buffer(bytes, StorageMode::Shared).unwrap()
+}
+
+/// Encodes what is wrong into a command buffer, which then still runs.
+#[track_caller]
+fn refused(
+    encode: impl FnOnce(&mut CommandBuffer) -> Result<()>,
+    is: fn(&Error) -> bool,
+    says: &str,
+) {
+    let mut commands = queue().command_buffer().unwrap();
+    assert_error(encode(&mut commands), is, says);
+    commands.commit().unwrap().wait().unwrap();
+}
+
+/// Products of 4 x 4 by 4 x 4 whose operands have been changed.
+struct Product {
+    kernel: MatrixMultiplication,
+    buffers: [Buffer; 3],
+}
+
+impl Product {
+    fn new() -> Product {
+        Product {
+            kernel: MatrixMultiplication::new(device(), 4, 4, 4).unwrap(),
+            buffers: [(); 3].map(|()| buffer(256)),
+        }
+    }
+
+    fn matrices(&self) -> [Matrix; 3] {
+        [0, 1, 2].map(|i| Matrix::new(&self.buffers[i], 4, 4, DataType::Float32))
+    }
+
+    /// Each operand in turn is what `wrong` makes of it.
+    #[track_caller]
+    fn refuses(&self, wrong: impl Fn(Matrix) -> Matrix, is: fn(&Error) -> bool, says: &str) {
+        for place in 0..3 {
+            let mut matrices = self.matrices();
+            matrices[place] = wrong(matrices[place].clone());
+            let [left, right, result] = &matrices;
+            refused(
+                |commands| self.kernel.encode(commands, left, right, result),
+                is,
+                says,
+            );
+        }
+    }
+}
+
+#[test]
+fn operands_of_wrong_places_are_refused() {
+    let product = Product::new();
+    let check = |wrong: &dyn Fn(Matrix) -> Matrix, is, says| product.refuses(wrong, is, says);
+    check(
+        &|m| m.with_offset(2),
+        misaligned,
+        "begins at byte 2, not a multiple of an element's 4",
+    );
+    check(
+        &|m| m.with_offset(196),
+        out_of_range,
+        "64 bytes at offset 196 of 256",
+    );
+    check(
+        &|m| m.with_offset(usize::MAX - 3),
+        out_of_range,
+        "64 bytes at offset",
+    );
+    check(&|m| m.with_row_bytes(18), misaligned, "the stride 18");
+    check(&|m| m.with_row_bytes(12), invalid, "less than 16");
+    check(&|m| m.with_row_bytes(0), invalid, "less than 16");
+    check(
+        &|m| m.with_row_bytes(84),
+        out_of_range,
+        "268 bytes at offset 0 of 256",
+    );
+    check(
+        &|m| m.with_row_bytes(1 << 62),
+        out_of_range,
+        "offset 0 of 256",
+    );
+    check(&|m| m.with_matrices(1, 60), invalid, "less than 64");
+    check(&|m| m.with_matrices(1, 66), misaligned, "66");
+    check(
+        &|m| m.with_matrices(1, 72),
+        misaligned,
+        "from matrix to matrix, not a multiple of 16",
+    );
+}
+
+#[test]
+fn operands_of_wrong_shapes_and_types_are_refused() {
+    let product = Product::new();
+    let check = |is: fn(&Error) -> bool, says: &str, wrong: &dyn Fn(&Buffer) -> Matrix| {
+        for place in 0..3 {
+            let mut matrices = product.matrices();
+            matrices[place] = wrong(&product.buffers[place]);
+            let [left, right, result] = &matrices;
+            let encode =
+                |commands: &mut CommandBuffer| product.kernel.encode(commands, left, right, result);
+            refused(encode, is, says);
+        }
+    };
+    check(invalid, "is 1 x 4 x 5, and should be 1 x 4 x 4", &|b| {
+        Matrix::new(b, 4, 5, DataType::Float32)
+    });
+    check(invalid, "is 1 x 3 x 4, and should be 1 x 4 x 4", &|b| {
+        Matrix::new(b, 3, 4, DataType::Float32)
+    });
+    check(invalid, "is 1 x 0 x 4", &|b| {
+        Matrix::new(b, 0, 4, DataType::Float32)
+    });
+    check(invalid, "type", &|b| Matrix::new(b, 4, 4, DataType::UInt32));
+    check(invalid, "type", &|b| {
+        Matrix::new(b, 4, 4, DataType::Float16)
+    });
+    // More matrices than another operand has.
+    let two = |b: &Buffer| Matrix::new(b, 4, 4, DataType::Float32).with_matrices(2, 64);
+    check(invalid, "x 4 x 4, and should be", &two);
+    check(invalid, "x 4 x 4", &|b| {
+        Matrix::new(b, 4, 4, DataType::Float32).with_matrices(0, 64)
+    });
+
+    let [left, right, result] = &product.matrices();
+    let vector = Vector::new(&product.buffers[0], 4, DataType::Float32);
+    let longer = Vector::new(&product.buffers[2], 5, DataType::Float32);
+    let kernel = MatrixVectorMultiplication::new(device(), 4, 4).unwrap();
+    let says = "the vector `result` is 1 x 5, and should be 1 x 4";
+    refused(
+        |commands| kernel.encode(commands, right, &vector, &longer),
+        invalid,
+        says,
+    );
+    let says = "the vector `vector` is 1 x 5, and should be 1 x 4";
+    refused(
+        |commands| kernel.encode(commands, right, &longer, &vector),
+        invalid,
+        says,
+    );
+
+    let softmax = MatrixSoftMax::new(device()).unwrap();
+    let other = Matrix::new(&product.buffers[2], 4, 5, DataType::Float32);
+    let says = "the matrix `result` is 1 x 4 x 5, and should be 1 x 4 x 4";
+    refused(
+        |commands| softmax.encode(commands, left, &other),
+        invalid,
+        says,
+    );
+
+    let top = MatrixFindTopK::new(device(), 5).unwrap();
+    let indices = Matrix::new(&product.buffers[1], 4, 5, DataType::UInt32);
+    let values = Matrix::new(&product.buffers[2], 4, 5, DataType::Float32);
+    let says = "the matrix `input` has 4 columns, and needs 5 or more";
+    refused(
+        |commands| top.encode(commands, left, &indices, &values),
+        invalid,
+        says,
+    );
+    let says = "the matrix `indices` has elements of type 3, and needs type 33";
+    refused(
+        |commands| top.encode(commands, left, &values, &values),
+        invalid,
+        says,
+    );
+    let says = "the matrix `values` is 1 x 4 x 4, and should be 1 x 4 x 5";
+    refused(
+        |commands| top.encode(commands, left, &indices, result),
+        invalid,
+        says,
+    );
+}
+
+#[test]
+fn results_that_overlap_other_operands_are_refused() {
+    let kernel = MatrixMultiplication::new(device(), 4, 4, 4).unwrap();
+    let shared = buffer(256);
+    let at = |offset| Matrix::new(&shared, 4, 4, DataType::Float32).with_offset(offset);
+    for (left, right, result) in [
+        (0, 64, 0),
+        (0, 64, 64),
+        (64, 128, 4),
+        (0, 128, 188),
+        (192, 64, 124),
+    ] {
+        let encode = |commands: &mut CommandBuffer| {
+            kernel.encode(commands, &at(left), &at(right), &at(result))
+        };
+        refused(encode, invalid, "the matrix `result` overlaps");
+    }
+    // Inputs may overlap, and a result may touch them.
+    run(|commands| kernel.encode(commands, &at(64), &at(80), &at(0)));
+    run(|commands| kernel.encode(commands, &at(0), &at(0), &at(64)));
+    let indices = Matrix::new(&shared, 4, 4, DataType::UInt32);
+    let top = MatrixFindTopK::new(device(), 4).unwrap();
+    let says = "the matrix `values` overlaps `indices`: 64 bytes at 0 and 64 bytes at 0";
+    refused(
+        |commands| top.encode(commands, &at(64), &indices, &at(0)),
+        invalid,
+        says,
+    );
+}
+
+#[test]
+fn kernels_of_wrong_sizes_are_refused() {
+    let plain = MatrixMultiplicationDescriptor {
+        transpose_left: false,
+        transpose_right: false,
+        result_rows: 2,
+        result_columns: 2,
+        interior_columns: 2,
+        alpha: 1.0,
+        beta: 0.0,
+    };
+    let large = 1 << 31;
+    for (descriptor, is, says) in [
+        (
+            MatrixMultiplicationDescriptor {
+                result_rows: 0,
+                ..plain
+            },
+            invalid as fn(&Error) -> bool,
+            "the result's rows is zero",
+        ),
+        (
+            MatrixMultiplicationDescriptor {
+                result_columns: 0,
+                ..plain
+            },
+            invalid,
+            "the result's columns is zero",
+        ),
+        (
+            MatrixMultiplicationDescriptor {
+                interior_columns: 0,
+                ..plain
+            },
+            invalid,
+            "interior columns is zero",
+        ),
+        (
+            MatrixMultiplicationDescriptor {
+                result_rows: large,
+                ..plain
+            },
+            out_of_range,
+            "more than 2147483647",
+        ),
+        (
+            MatrixMultiplicationDescriptor {
+                alpha: f64::NAN,
+                ..plain
+            },
+            invalid,
+            "finite",
+        ),
+        (
+            MatrixMultiplicationDescriptor {
+                beta: f64::INFINITY,
+                ..plain
+            },
+            invalid,
+            "finite",
+        ),
+    ] {
+        assert_error(
+            MatrixMultiplication::with_descriptor(device(), &descriptor),
+            is,
+            says,
+        );
+    }
+    assert_error(
+        MatrixVectorMultiplication::new(device(), 0, 1),
+        invalid,
+        "rows is zero",
+    );
+    assert_error(
+        MatrixVectorMultiplication::new(device(), 1, 0),
+        invalid,
+        "columns is zero",
+    );
+    assert_error(MatrixFindTopK::new(device(), 0), invalid, "values is zero");
+    assert_error(
+        MatrixFindTopK::new(device(), 17),
+        out_of_range,
+        "17, more than 16",
+    );
+    let descriptor = NdArrayMatrixMultiplicationDescriptor {
+        alpha: f64::NAN,
+        ..Default::default()
+    };
+    assert_error(
+        NdArrayMatrixMultiplication::new(device(), &descriptor),
+        invalid,
+        "finite",
+    );
+}
+
+#[test]
+fn graphs_of_wrong_sizes_are_refused() {
+    let plain = Convolution2dDescriptor::new(DataType::Float32, 4, 6, [8, 8], [3, 3]);
+    for (descriptor, says) in [
+        (
+            Convolution2dDescriptor {
+                data_type: DataType::UInt32,
+                ..plain
+            },
+            "elements of type 33",
+        ),
+        (
+            Convolution2dDescriptor { batch: 0, ..plain },
+            "pictures is zero",
+        ),
+        (
+            Convolution2dDescriptor {
+                input_channels: 0,
+                ..plain
+            },
+            "input channels is zero",
+        ),
+        (
+            Convolution2dDescriptor {
+                output_channels: 0,
+                ..plain
+            },
+            "output channels is zero",
+        ),
+        (
+            Convolution2dDescriptor {
+                input_size: [0, 1],
+                ..plain
+            },
+            "rows is zero",
+        ),
+        (
+            Convolution2dDescriptor {
+                kernel_size: [1, 0],
+                ..plain
+            },
+            "columns is zero",
+        ),
+        (
+            Convolution2dDescriptor {
+                stride: [0, 1],
+                ..plain
+            },
+            "place is zero",
+        ),
+        (
+            Convolution2dDescriptor {
+                dilation: [1, 0],
+                ..plain
+            },
+            "weights is zero",
+        ),
+        (
+            Convolution2dDescriptor { groups: 0, ..plain },
+            "groups is zero",
+        ),
+        (
+            Convolution2dDescriptor { groups: 4, ..plain },
+            "4 groups do not divide 4 input channels and 6 output",
+        ),
+        (
+            Convolution2dDescriptor {
+                kernel_size: [9, 1],
+                ..plain
+            },
+            "larger than the padded input of 8 x 8",
+        ),
+        (
+            Convolution2dDescriptor {
+                dilation: [1, 4],
+                ..plain
+            },
+            "dilated by 1 x 4",
+        ),
+    ] {
+        assert_error(Convolution2d::new(device(), &descriptor), invalid, says);
+    }
+    let wide = Convolution2dDescriptor {
+        padding_after: [0, 1 << 31],
+        ..plain
+    };
+    assert_error(
+        Convolution2d::new(device(), &wide),
+        out_of_range,
+        "to the right",
+    );
+
+    let plain = BatchNormalizationDescriptor {
+        data_type: DataType::Float32,
+        layout: Layout::Nchw,
+        batch: 1,
+        channels: 2,
+        size: [2, 2],
+        epsilon: 0.0,
+        has_gamma: false,
+        has_beta: false,
+    };
+    for (descriptor, says) in [
+        (
+            BatchNormalizationDescriptor {
+                data_type: DataType::UInt32,
+                ..plain
+            },
+            "type 33",
+        ),
+        (
+            BatchNormalizationDescriptor {
+                channels: 0,
+                ..plain
+            },
+            "channels is zero",
+        ),
+        (
+            BatchNormalizationDescriptor {
+                epsilon: -1.0,
+                ..plain
+            },
+            "epsilon is -1",
+        ),
+        (
+            BatchNormalizationDescriptor {
+                epsilon: f64::NAN,
+                ..plain
+            },
+            "epsilon is",
+        ),
+    ] {
+        assert_error(
+            BatchNormalization::new(device(), &descriptor),
+            invalid,
+            says,
+        );
+    }
+
+    let plain = ScaledDotProductAttentionDescriptor {
+        data_type: DataType::Float32,
+        batch: 2,
+        query_heads: 4,
+        key_heads: 2,
+        queries: 1,
+        keys: 1,
+        head_size: 1,
+        value_size: 1,
+        scale: 1.0,
+        mask: None,
+    };
+    for (descriptor, says) in [
+        (
+            ScaledDotProductAttentionDescriptor { keys: 0, ..plain },
+            "keys is zero",
+        ),
+        (
+            ScaledDotProductAttentionDescriptor {
+                key_heads: 3,
+                ..plain
+            },
+            "3 heads of keys do not divide 4",
+        ),
+        (
+            ScaledDotProductAttentionDescriptor {
+                scale: f64::INFINITY,
+                ..plain
+            },
+            "the scale is",
+        ),
+        (
+            ScaledDotProductAttentionDescriptor {
+                mask: Some([3, 1]),
+                ..plain
+            },
+            "3 x 1 heads",
+        ),
+        (
+            ScaledDotProductAttentionDescriptor {
+                mask: Some([1, 2]),
+                ..plain
+            },
+            "1 x 2 heads",
+        ),
+        (
+            ScaledDotProductAttentionDescriptor {
+                mask: Some([0, 1]),
+                ..plain
+            },
+            "0 x 1 heads",
+        ),
+    ] {
+        assert_error(
+            ScaledDotProductAttention::new(device(), &descriptor),
+            invalid,
+            says,
+        );
+    }
+}
+
+#[test]
+fn arrays_of_wrong_shapes_are_refused() {
+    let (a, b, c) = (buffer(256), buffer(256), buffer(256));
+    let array = |of: &Buffer, shape: &[usize]| NdArray::new(of, shape, DataType::Float32).unwrap();
+    for shape in [&[][..], &[1, 1, 1, 1, 1]] {
+        assert_error(
+            NdArray::new(&a, shape, DataType::Float32),
+            invalid,
+            "not 1 to 4",
+        );
+    }
+    let kernel = NdArrayMatrixMultiplication::new(device(), &Default::default()).unwrap();
+    for (left, right, result, says) in [
+        (
+            &[2, 3][..],
+            &[4, 2][..],
+            &[2, 2][..],
+            "`right` has size 4 in dimension 2, and needs 3",
+        ),
+        (
+            &[2, 3],
+            &[3, 2],
+            &[2, 3],
+            "`result` has size 3 in dimension 3, and needs 2",
+        ),
+        (
+            &[2, 2, 3],
+            &[3, 3, 2],
+            &[2, 2, 2],
+            "`right` has size 3 in dimension 1, and needs 2",
+        ),
+        (
+            &[2, 2, 3],
+            &[3, 2],
+            &[2, 2],
+            "`result` has size 1 in dimension 1, and needs 2",
+        ),
+        (&[0, 3], &[3, 2], &[2, 2], "no size may be zero"),
+    ] {
+        let encode = |commands: &mut CommandBuffer| {
+            kernel.encode(
+                commands,
+                &array(&a, left),
+                &array(&b, right),
+                None,
+                &array(&c, result),
+            )
+        };
+        refused(encode, invalid, says);
+    }
+    let square = |of: &Buffer| array(of, &[2, 2]);
+    let encode = |commands: &mut CommandBuffer| {
+        kernel.encode(
+            commands,
+            &square(&a),
+            &square(&b),
+            Some(&square(&b)),
+            &square(&c),
+        )
+    };
+    refused(encode, invalid, "takes 3 operands, and got 4");
+    let far = square(&c).with_offset(244);
+    refused(
+        |commands| kernel.encode(commands, &square(&a), &square(&b), None, &far),
+        out_of_range,
+        "of 256",
+    );
+
+    let descriptor = Convolution2dDescriptor::new(DataType::Float32, 1, 1, [3, 3], [2, 2]);
+    let kernel = Convolution2d::new(device(), &descriptor).unwrap();
+    let (input, weights) = (array(&a, &[3, 3]), array(&b, &[2, 2]));
+    let says = "the array `result` is 1 x 1 x 3 x 2, and should be 1 x 1 x 2 x 2";
+    let encode = |commands: &mut CommandBuffer| {
+        kernel.encode(commands, &input, &weights, None, &array(&c, &[3, 2]))
+    };
+    refused(encode, invalid, says);
+    let encode = |commands: &mut CommandBuffer| {
+        kernel.encode(commands, &input, &weights, None, &array(&a, &[2, 2]))
+    };
+    refused(encode, invalid, "the array `result` overlaps `input`");
+}
+
+#[test]
+fn devices_are_not_mixed() {
+    let Some(other) = other_device() else { return };
+    let product = Product::new();
+    let is = |error: &Error| matches!(error, Error::WrongDevice(_));
+    let foreign = other.new_buffer(256, StorageMode::Shared).unwrap();
+    product.refuses(
+        |_| Matrix::new(&foreign, 4, 4, DataType::Float32),
+        is,
+        "device",
+    );
+    let [left, right, result] = &product.matrices();
+    let kernel = MatrixMultiplication::new(other, 4, 4, 4).unwrap();
+    refused(
+        |commands| kernel.encode(commands, left, right, result),
+        is,
+        "kernel",
+    );
+}
+
+#[test]
+fn command_buffers_with_open_encoders_are_refused() {
+    let product = Product::new();
+    let [left, right, result] = &product.matrices();
+    let queue = queue();
+    let mut commands = queue.command_buffer().unwrap();
+    leak(
+        commands
+            .compute_command_encoder(DispatchType::Serial)
+            .unwrap(),
+    );
+    let is = |error: &Error| matches!(error, Error::InvalidState(_));
+    let encoded = product.kernel.encode(&mut commands, left, right, result);
+    assert_error(encoded, is, "has not been ended");
+    drop(commands);
+    product.buffers[2].wait_write::<u8>().unwrap();
+    complete_nothing(&queue);
+}
+
+#[test]
+fn the_cpu_and_a_kernel_exclude_each_other() {
+    let product = Product::new();
+    let [left, right, result] = &product.matrices();
+    let is = |error: &Error| matches!(error, Error::InUse(_));
+    let mut commands = queue().command_buffer().unwrap();
+    let reader = product.buffers[2].wait_read::<f32>().unwrap();
+    assert_error(
+        product.kernel.encode(&mut commands, left, right, result),
+        is,
+        "read",
+    );
+    // The refused call uses no buffer.
+    product.buffers[0].wait_write::<f32>().unwrap();
+    drop(reader);
+    product
+        .kernel
+        .encode(&mut commands, left, right, result)
+        .unwrap();
+    product.buffers[0].wait_read::<f32>().unwrap();
+    assert_error(product.buffers[0].wait_write::<f32>(), is, "command buffer");
+    assert_error(product.buffers[2].wait_read::<f32>(), is, "command buffer");
+    commands.commit().unwrap();
+    assert_eq!(
+        product.buffers[2].wait_read::<f32>().unwrap()[..16],
+        [0.0; 16]
+    );
+}
