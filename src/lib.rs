@@ -29,6 +29,7 @@
 //! | `dispatchThreads:` | [`ComputeEncoder::dispatch_threads`] | `unsafe`: nobody checks what a kernel does |
 //! | `MTLLibrary`, `MTLFunction`, `MTLFunctionConstantValues` | [`Library`], [`Function`], [`FunctionConstantValues`] | |
 //! | `MTLComputePipelineState`, reflection | [`ComputePipeline`], [`ComputePipeline::arguments`] | |
+//! | `MPSMatrixMultiplication`, `MPSGraph`, ... | [`mps`] | operands are checked at each encode |
 //! | `MTLSharedEvent` | [`SharedEvent`] | every wait has a timeout |
 //! | `NSError`, assertions, exceptions | [`Error`] | arguments are checked before Metal, which would abort, sees them |
 //!
