@@ -5,7 +5,10 @@ use std::thread;
 
 use metal_bridge::mps::*;
 use metal_bridge::{Device, ObjectKind};
-use metal_bridge_test_support::{device, queue};
+use metal_bridge_test_support::{
+    SLACK, count_objects, device, in_child, print_live_objects, queue, resting_objects,
+    settled_handles, settled_objects,
+};
 
 use crate::support::*;
 
@@ -72,4 +75,73 @@ fn threads_share_a_kernel() {
         }
     });
     assert_eq!(*failures.lock().unwrap(), [0u64; 0]);
+}
+
+/// Makes and encodes each kind of kernel, `times` times, on this thread.
+fn make_and_encode(times: usize) {
+    let queue = queue();
+    let [a, b, c, d] = [1, 2, 3, 4].map(|seed| {
+        let place = Place::packed(1, 4, 4);
+        Elements::random(place, DataType::Float32, seed)
+    });
+    let indices = Elements::new(a.place, DataType::UInt32, &[0.0; 16]);
+    let array = |of: &Elements| of.array(&[1, 1, 4, 4]);
+    let descriptor = Convolution2dDescriptor::new(DataType::Float32, 1, 1, [4, 4], [1, 1]);
+    let weights = Elements::random(Place::packed(1, 1, 1), DataType::Float32, 5);
+    for _ in 0..times {
+        let mut commands = queue.command_buffer().unwrap();
+        let product = MatrixMultiplication::new(device(), 4, 4, 4).unwrap();
+        let (left, right) = (a.matrix(), b.matrix());
+        let encoded = product.encode(&mut commands, &left, &right, &c.matrix());
+        encoded.unwrap();
+        let softmax = MatrixSoftMax::new(device()).unwrap();
+        softmax.encode(&mut commands, &left, &d.matrix()).unwrap();
+        let top = MatrixFindTopK::new(device(), 4).unwrap();
+        let encoded = top.encode(&mut commands, &left, &indices.matrix(), &c.matrix());
+        encoded.unwrap();
+        let product = NdArrayMatrixMultiplication::new(device(), &Default::default()).unwrap();
+        let encoded = product.encode(&mut commands, &array(&a), &array(&b), None, &array(&c));
+        encoded.unwrap();
+        let convolution = Convolution2d::new(device(), &descriptor).unwrap();
+        let encoded = convolution.encode(
+            &mut commands,
+            &array(&a),
+            &weights.array(&[1, 1, 1, 1]),
+            None,
+            &array(&d),
+        );
+        encoded.unwrap();
+        // Refused and never committed: neither leaves anything.
+        assert!(MatrixFindTopK::new(device(), 17).is_err());
+        assert!(softmax.encode(&mut commands, &left, &left).is_err());
+        commands.commit().unwrap().wait().unwrap();
+        let mut dropped = queue.command_buffer().unwrap();
+        softmax.encode(&mut dropped, &left, &d.matrix()).unwrap();
+    }
+}
+
+fn on_threads(times: usize) {
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| make_and_encode(times));
+        }
+    });
+}
+
+#[test]
+fn thousands_of_calls_leave_nothing() {
+    in_child("leftovers::thousands_of_calls_leave_nothing", || {
+        count_objects();
+        on_threads(5);
+        let objects = resting_objects();
+        let handles = Device::live_objects();
+        on_threads(200);
+        let left = settled_objects(objects);
+        if left > objects + SLACK {
+            print_live_objects();
+        }
+        assert!(left <= objects + SLACK, "from {objects} objects to {left}");
+        let left = settled_handles(&handles);
+        assert!(left.same_live(&handles), "from {handles} to {left}");
+    });
 }

@@ -6,4 +6,5 @@ mod graph;
 mod leftovers;
 mod matrix;
 mod nd_array;
+mod sizes;
 mod support;

@@ -214,7 +214,7 @@ fn largest_values_of_rows() {
         for data_type in FLOATS {
             let place = Place::spread(2, rows, columns);
             // Different ones in each row, exact in either type.
-            let value = |i: usize| ((i % columns * 7 + i) % 1024) as f64 - 100.0;
+            let value = |i: usize| ((i % columns * 7 + i / columns * 3) % 1024) as f64 - 100.0;
             let values: Vec<f64> = (0..place.count()).map(value).collect();
             let input = Elements::new(place, data_type, &values);
             let place = Place::spread(2, rows, k);
