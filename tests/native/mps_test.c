@@ -42,7 +42,8 @@ static void encodes_are_checked(void) {
     mtb_mps_kernel_release(kernel);
     mtb_command_buffer *command_buffer = make_command_buffer();
     mtb_mps_array operands[] = {matrix(in, 2, 3), matrix(out, 2, 3)};
-    CHECK_FAILS(mtb_mps_kernel_encode(NULL, command_buffer, operands, 2, &error), MTB_INVALID_ARGUMENT, "`kernel` is NULL");
+    CHECK_FAILS(mtb_mps_kernel_encode(NULL, command_buffer, operands, 2, &error), MTB_INVALID_ARGUMENT,
+                "`kernel` is NULL");
     CHECK_FAILS(mtb_mps_kernel_encode(kernel, NULL, operands, 2, &error), MTB_INVALID_ARGUMENT, "`command_buffer` is");
     CHECK_FAILS(mtb_mps_kernel_encode(kernel, command_buffer, NULL, 2, &error), MTB_INVALID_ARGUMENT, "`operands` is");
     CHECK_FAILS(mtb_mps_kernel_encode(kernel, command_buffer, operands, 1, &error), MTB_INVALID_ARGUMENT, "got 1");
@@ -50,7 +51,8 @@ static void encodes_are_checked(void) {
     for (int i = 0; i < 2; i++) {
         const mtb_mps_array right = operands[i];
         operands[i].buffer = NULL;
-        CHECK_FAILS(mtb_mps_kernel_encode(kernel, command_buffer, operands, 2, &error), MTB_INVALID_ARGUMENT, "is NULL");
+        CHECK_FAILS(mtb_mps_kernel_encode(kernel, command_buffer, operands, 2, &error), MTB_INVALID_ARGUMENT,
+                    "is NULL");
         operands[i] = right;
         operands[i].data_type = (mtb_data_type)0;
         CHECK_FAILS(mtb_mps_kernel_encode(kernel, command_buffer, operands, 2, &error), MTB_INVALID_ARGUMENT, "type 0");
@@ -84,12 +86,14 @@ static void states_are_checked(void) {
     mtb_command_buffer *command_buffer = make_command_buffer();
     mtb_blit_encoder *blit;
     MAKE(blit, mtb_blit_encoder_create(command_buffer, &error));
-    CHECK_FAILS(mtb_mps_kernel_encode(kernel, command_buffer, operands, 2, &error), MTB_INVALID_STATE, "has not been ended");
+    CHECK_FAILS(mtb_mps_kernel_encode(kernel, command_buffer, operands, 2, &error), MTB_INVALID_STATE,
+                "has not been ended");
     CHECK_OK(mtb_blit_encoder_end(blit, &error));
     mtb_blit_encoder_release(blit);
     CHECK_OK(mtb_mps_kernel_encode(kernel, command_buffer, operands, 2, &error));
     CHECK_OK(mtb_command_buffer_commit(command_buffer, &error));
-    CHECK_FAILS(mtb_mps_kernel_encode(kernel, command_buffer, operands, 2, &error), MTB_INVALID_STATE, "been committed");
+    CHECK_FAILS(mtb_mps_kernel_encode(kernel, command_buffer, operands, 2, &error), MTB_INVALID_STATE,
+                "been committed");
     CHECK_OK(mtb_command_buffer_wait(command_buffer, &error));
     mtb_command_buffer_release(command_buffer);
     mtb_mps_kernel_release(kernel);
@@ -105,14 +109,16 @@ static void kernels_need_devices_and_descriptors(void) {
     const mtb_mps_matrix_multiplication product = {.result_rows = 1, .result_columns = 1, .interior_columns = 1};
     const mtb_mps_matrix_vector_multiplication vector_product = {.rows = 1, .columns = 1};
     const mtb_mps_array_multiplication array_product = {.alpha = 1};
-    const mtb_mps_convolution_2d convolution = {MTB_TYPE_HALF, MTB_MPS_NHWC, MTB_MPS_HWIO, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-                                                1,             0,            0,            0, 0, 1, false};
+    const mtb_mps_convolution_2d convolution = {
+        MTB_TYPE_HALF, MTB_MPS_NHWC, MTB_MPS_HWIO, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, false};
     const mtb_mps_batch_normalization normalization = {MTB_TYPE_FLOAT, MTB_MPS_NCHW, 1, 1, 1, 1, 0, false, false};
     const mtb_mps_attention attention = {MTB_TYPE_FLOAT, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1};
     CHECK_FAILS(mtb_mps_matrix_multiplication_create(none, &product, &error), MTB_INVALID_ARGUMENT, "`device`");
     CHECK_FAILS(mtb_mps_matrix_multiplication_create(device, NULL, &error), MTB_INVALID_ARGUMENT, "`descriptor`");
-    CHECK_FAILS(mtb_mps_matrix_vector_multiplication_create(none, &vector_product, &error), MTB_INVALID_ARGUMENT, "`device`");
-    CHECK_FAILS(mtb_mps_matrix_vector_multiplication_create(device, NULL, &error), MTB_INVALID_ARGUMENT, "`descriptor`");
+    CHECK_FAILS(mtb_mps_matrix_vector_multiplication_create(none, &vector_product, &error), MTB_INVALID_ARGUMENT,
+                "`device`");
+    CHECK_FAILS(mtb_mps_matrix_vector_multiplication_create(device, NULL, &error), MTB_INVALID_ARGUMENT,
+                "`descriptor`");
     CHECK_FAILS(mtb_mps_matrix_softmax_create(none, true, &error), MTB_INVALID_ARGUMENT, "`device`");
     CHECK_FAILS(mtb_mps_matrix_find_top_k_create(none, 1, &error), MTB_INVALID_ARGUMENT, "`device`");
     CHECK_FAILS(mtb_mps_array_multiplication_create(none, &array_product, &error), MTB_INVALID_ARGUMENT, "`device`");

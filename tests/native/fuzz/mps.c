@@ -69,8 +69,7 @@ static void make_graphs(void) {
                                                  .width = 2,
                                                  .has_gamma = one_in(2),
                                                  .has_beta = one_in(2)};
-    mtb_mps_kernel_release(
-        MAKE(&of_normalization, mtb_mps_batch_normalization_create, HANDLE(device), &normalization));
+    mtb_mps_kernel_release(MAKE(&of_normalization, mtb_mps_batch_normalization_create, HANDLE(device), &normalization));
     /* Of a x a pixels, by weights of b x b. */
     verdict of_convolution = v;
     size_t side = a >= b ? a - b + 1 : 0;
@@ -79,8 +78,8 @@ static void make_graphs(void) {
               are_too_many((size_t[]){a, a}, 2) || are_too_many((size_t[]){b, b}, 2) ||
                   are_too_many((size_t[]){side, side}, 2),
               MTB_OUT_OF_RANGE);
-    mtb_mps_convolution_2d convolution = {MTB_TYPE_HALF, (mtb_mps_layout)layout, MTB_MPS_OIHW, 1, 1, 1, a, a, b, b,
-                                          1,             1,                      1,            1, 0, 0, 0, 0, 1, true};
+    mtb_mps_convolution_2d convolution = {
+        MTB_TYPE_HALF, (mtb_mps_layout)layout, MTB_MPS_OIHW, 1, 1, 1, a, a, b, b, 1, 1, 1, 1, 0, 0, 0, 0, 1, true};
     mtb_mps_kernel_release(MAKE(&of_convolution, mtb_mps_convolution_2d_create, HANDLE(device), &convolution));
     verdict of_attention = {0};
     refuse_if(&of_attention, !device, MTB_INVALID_ARGUMENT);
@@ -107,8 +106,12 @@ static mtb_mps_array any_matrix(verdict *v, const buffer_model *buffer, size_t r
     is_far = is_far || __builtin_mul_overflow(rows, stride, &whole);
     refuse_if(v, is_far, MTB_OUT_OF_RANGE);
     range->begin = offset, range->end = length;
-    return (mtb_mps_array){
-        .buffer = buffer->handle, .offset = offset, .data_type = MTB_TYPE_FLOAT, .rank = 2, .shape = {rows, columns}, .strides = {stride, 4}};
+    return (mtb_mps_array){.buffer = buffer->handle,
+                           .offset = offset,
+                           .data_type = MTB_TYPE_FLOAT,
+                           .rank = 2,
+                           .shape = {rows, columns},
+                           .strides = {stride, 4}};
 }
 
 static void encode_kernel(void) {
