@@ -61,7 +61,8 @@ impl MetalOps {
         batch.run()
     }
 
-    /// [`Ops::matmul`](crate::ops::Ops::matmul), at once.
+    /// [`Ops::matmul`](crate::ops::Ops::matmul), at once, or the same product through Metal Performance Shaders
+    /// ([`Choice`](crate::Choice)).
     ///
     /// # Errors
     ///
@@ -73,7 +74,9 @@ impl MetalOps {
         b: impl Into<Tensor<'a>>,
         y: impl Into<Tensor<'a>>,
     ) -> Result<()> {
-        self.at_once(|encoder| self.backend().ops().matmul(encoder, options, a, b, y))
+        let mut batch = self.batch();
+        batch.matmul(options, a, b, y)?;
+        batch.run()
     }
 
     /// `y = A B` for row-major matrices at the beginning of buffers of `f32`, at once: A is `[m, k]`, B `[k, n]` and y `[m, n]`.

@@ -16,7 +16,6 @@ at_once! {
     group_norm(x: impl Into<Tensor<'a>>, groups: usize, norm: &Norm<'a>, y: impl Into<Tensor<'a>>);
     batch_norm(x: impl Into<Tensor<'a>>, mean: impl Into<Tensor<'a>>, variance: impl Into<Tensor<'a>>, norm: &Norm<'a>, y: impl Into<Tensor<'a>>);
     batch_norm_training(x: impl Into<Tensor<'a>>, running: Option<RunningStatistics<'a>>, norm: &Norm<'a>, y: impl Into<Tensor<'a>>);
-    convolution[const D: usize](x: impl Into<Tensor<'a>>, weight: impl Into<Tensor<'a>>, bias: Option<Tensor<'a>>, convolution: &Convolution<D>, y: impl Into<Tensor<'a>>);
     transposed_convolution[const D: usize](
         x: impl Into<Tensor<'a>>,
         weight: impl Into<Tensor<'a>>,

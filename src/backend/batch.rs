@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::backend::mps_product::Product;
 use crate::backend::slices::MetalOps;
 use crate::error::Result;
 use crate::metal::command::CommandBuffer;
@@ -37,7 +38,7 @@ use crate::ops::{Matmul, Ops, Tensor};
 /// # Ok::<(), metal_bridge::Error>(())
 /// ```
 pub struct Batch<'a> {
-    ops: &'a MetalOps,
+    pub(super) ops: &'a MetalOps,
     /// None before the first operation, and while metrics are on also between operations.
     commands: Option<OrderedCommands>,
     /// Barriers of command buffers that have completed.
@@ -86,7 +87,7 @@ impl Batch<'_> {
         self.queue(|commands| encode(commands.command_buffer()?))
     }
 
-    /// Queues [`Ops::matmul`].
+    /// Queues [`Ops::matmul`], or the same product through Metal Performance Shaders ([`Choice`](crate::Choice)).
     ///
     /// # Errors
     ///
@@ -98,6 +99,10 @@ impl Batch<'_> {
         b: impl Into<Tensor<'a>>,
         y: impl Into<Tensor<'a>>,
     ) -> Result<()> {
+        let (a, b, y) = (a.into(), b.into(), y.into());
+        if self.queue_mps(Product::of(&options, &a, &b, &y))? {
+            return Ok(());
+        }
         self.encode(|ops, encoder| ops.matmul(encoder, options, a, b, y))
     }
 
@@ -126,7 +131,10 @@ impl Batch<'_> {
         }
     }
 
-    fn queue(&mut self, encode: impl FnOnce(&mut OrderedCommands) -> Result<()>) -> Result<()> {
+    pub(super) fn queue(
+        &mut self,
+        encode: impl FnOnce(&mut OrderedCommands) -> Result<()>,
+    ) -> Result<()> {
         encode(self.open()?)?;
         match self.is_measured {
             true => self.measure(),

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
+use crate::backend::choice::Chooser;
 use crate::backend::metal_backend::MetalBackend;
+use crate::backend::mps_convolution::Convolutions;
+use crate::backend::mps_product::Products;
 use crate::backend::recorder::Recorder;
 use crate::backend::scratch::Lent;
 use crate::error::{Error, Failure, Result};
@@ -49,6 +52,9 @@ pub struct Qkv {
 pub struct MetalOps {
     pub(super) backend: Arc<MetalBackend>,
     pub(super) recorder: Arc<Recorder>,
+    pub(super) chooser: Arc<Chooser>,
+    pub(super) products: Arc<Products>,
+    pub(super) convolutions: Arc<Convolutions>,
 }
 
 impl MetalOps {
@@ -57,6 +63,9 @@ impl MetalOps {
         MetalOps {
             backend: backend.into(),
             recorder: Arc::default(),
+            chooser: Arc::default(),
+            products: Arc::default(),
+            convolutions: Arc::default(),
         }
     }
 

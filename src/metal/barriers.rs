@@ -27,13 +27,7 @@ impl ComputeEncoder<'_> {
         if let Some(dispatches) = &mut self.dispatches {
             dispatches.hazards.add(reaches);
             dispatches.is_next_noted = true;
-            let all = dispatches.work.get_or_insert(Work {
-                flops: 0,
-                bytes: 0,
-                ..work
-            });
-            all.flops = all.flops.saturating_add(work.flops);
-            all.bytes = all.bytes.saturating_add(work.bytes);
+            dispatches.add(work);
         }
         Ok(())
     }

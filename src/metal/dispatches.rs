@@ -34,3 +34,16 @@ pub(crate) struct Dispatches {
     /// Whether the next dispatch has been noted.
     pub(super) is_next_noted: bool,
 }
+
+impl Dispatches {
+    /// Adds to what was noted.
+    pub(super) fn add(&mut self, work: Work) {
+        let all = self.work.get_or_insert(Work {
+            flops: 0,
+            bytes: 0,
+            ..work
+        });
+        all.flops = all.flops.saturating_add(work.flops);
+        all.bytes = all.bytes.saturating_add(work.bytes);
+    }
+}

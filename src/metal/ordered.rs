@@ -54,6 +54,19 @@ impl OrderedCommands {
         Ok(&mut self.commands)
     }
 
+    /// Encodes what is not a dispatch, and does this; the order is that of [`command_buffer`](OrderedCommands::command_buffer).
+    pub(crate) fn encode(
+        &mut self,
+        work: Work,
+        encode: impl FnOnce(&mut CommandBuffer) -> Result<()>,
+    ) -> Result<()> {
+        self.end_encoder()?;
+        self.dispatches.hazards.forget();
+        encode(&mut self.commands)?;
+        self.dispatches.add(work);
+        Ok(())
+    }
+
     fn end_encoder(&mut self) -> Result<()> {
         let Some(encoder) = self.encoder.take() else {
             return Ok(());

@@ -35,7 +35,7 @@ pub enum WeightsLayout {
 }
 
 /// What a [`Convolution2d`] computes (`MPSGraphConvolution2DOpDescriptor`). Where there are two numbers, they are for rows and for columns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Convolution2dDescriptor {
     /// The elements' type: `Float32` or `Float16`.
     pub data_type: DataType,

@@ -16,7 +16,7 @@ const LAYERS: [(&str, &[&str]); 9] = [
     ("ops", &["sys", "error.rs", "metal"]),
     ("software", &["sys", "error.rs", "metal"]),
     ("sanitizer.rs", &["sys", "error.rs"]),
-    ("backend", &["error.rs", "metal", "memory", "ops"]),
+    ("backend", &["error.rs", "metal", "memory", "mps", "ops"]),
 ];
 
 /// The folder, or the file of `src/` itself, that a file belongs to.
