@@ -189,10 +189,11 @@ fn attentions_of_wrong_sizes_are_refused() {
     refuse(&|d| d.mask = Some([3, 1]), invalid, "3 x 1 heads");
     refuse(&|d| d.mask = Some([1, 2]), invalid, "1 x 2 heads");
     refuse(&|d| d.mask = Some([0, 1]), invalid, "0 x 1 heads");
+    let says = "product of query and key";
     refuse(
-        &|d| d.keys = LARGE / 4,
+        &|d| (d.queries, d.keys) = (64, LARGE / 256),
         out_of_range,
-        "product of query and key",
+        says,
     );
     refuse(&|d| d.head_size = LARGE / 4, out_of_range, "query");
 }
