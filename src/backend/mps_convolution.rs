@@ -11,7 +11,7 @@ use crate::metal::command::CommandBuffer;
 use crate::metal::compute::DispatchType;
 use crate::metal::dispatches::Work;
 use crate::mps::{Convolution2d, Convolution2dDescriptor, Layout, NdArray, WeightsLayout};
-use crate::ops::{Convolution, Tensor};
+use crate::ops::{Convolution, DataType, Tensor};
 
 /// The operation, in statistics.
 const FUNCTION: &str = "Ops::convolution";
@@ -34,6 +34,12 @@ fn is_packed(tensor: &Tensor<'_>, order: [usize; 4]) -> bool {
         next *= size;
         fits
     })
+}
+
+/// Elements side by side, of `f32`: a graph rounds to `f16` before it adds the bias, and the kernels round once.
+fn fits_bias(bias: &Tensor<'_>) -> bool {
+    let is_row = bias.rank() == 1 && (bias.strides()[0] == 1 || bias.count() == 1);
+    is_row && bias.data_type() == DataType::F32
 }
 
 /// A convolution that Metal Performance Shaders can compute.
@@ -68,9 +74,7 @@ impl<'a> Images<'a> {
                 .iter()
                 .flatten()
                 .all(|of| of.data_type() == x.data_type() && of.count() > 0)
-            && bias.is_none_or(|bias| {
-                bias.rank() == 1 && (bias.strides()[0] == 1 || bias.count() == 1)
-            })
+            && bias.is_none_or(|bias| fits_bias(&bias))
             && weight.shape()[1].checked_mul(convolution.groups) == Some(x.shape()[1]);
         if !is_simple {
             return None;

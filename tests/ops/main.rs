@@ -7,6 +7,7 @@ mod argmax;
 mod attention;
 mod backend;
 mod batch;
+mod choice;
 mod embed;
 mod gate;
 mod linear;

@@ -6,6 +6,7 @@ use metal_bridge::ops::{Convolution, Tensor};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
+use super::chosen::{By, everyone};
 use super::convolution_model::Case;
 use super::layouts::random_strides;
 use super::rows::{both, lockstep};
@@ -55,7 +56,7 @@ fn every_window_and_layout_agrees() {
                 _ => strides.try_into().unwrap(),
             }
         });
-        case.check::<f32>(both()[round / 2 % 2], &mut rng, strides);
+        case.check::<f32>(everyone()[round / 4 % 3], &mut rng, strides);
     }
 }
 
@@ -99,13 +100,19 @@ fn many_tiles_agree() {
         .into_iter()
         .zip([true, false, true])
     {
-        for ops in both() {
+        for ops in everyone() {
             let strides = [case.x, case.weight(), case.y()].map(|shape| dense(shape, is_last));
             case.check::<f32>(ops, &mut rng, strides);
         }
     }
     let strides = [wide.x, wide.weight(), wide.y()].map(|shape| dense(shape, false));
     wide.check::<f16>(ops(), &mut rng, strides);
+    let plain = Case {
+        has_bias: false,
+        ..wide
+    };
+    plain.check::<f16>(By::Mps, &mut rng, strides);
+    wide.check::<f16>(By::Mps, &mut rng, strides);
     wide.check::<bf16>(lockstep(), &mut rng, strides);
 }
 

@@ -1,9 +1,10 @@
 //! A convolution in float64, and the comparison of a kernel's with it.
 
-use metal_bridge::ops::{Convolution, DataType, Ops, Tensor, View};
+use metal_bridge::ops::{Convolution, DataType, Tensor, View};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
+use super::chosen::{By, mps};
 use super::layouts::places;
 use super::values::{Sample, half_unit, least, read, room};
 use crate::support::{EPSILON, buffer, run};
@@ -116,7 +117,12 @@ impl Case {
     }
 
     /// Runs it on tensors with these strides, and compares.
-    pub fn check<T: Sample>(&self, ops: &Ops, rng: &mut SmallRng, strides: [[usize; 4]; 3]) {
+    pub fn check<T: Sample>(
+        &self,
+        by: impl Into<By>,
+        rng: &mut SmallRng,
+        strides: [[usize; 4]; 3],
+    ) {
         let shapes = [self.x, self.weight(), self.y()];
         let [x_places, weight_places, y_places] =
             [0, 1, 2].map(|i| places(&shapes[i], &strides[i]));
@@ -133,29 +139,27 @@ impl Case {
         let y_buffer = room::<T>(size(&y_places) + 1);
         let of =
             |view, i: usize| Tensor::strided(view, T::DATA_TYPE, &shapes[i], &strides[i]).unwrap();
-        let x_tensor = of(View::new(&x_buffer, offset * size_of::<T>()), 0);
-        let (weight_tensor, y_tensor) = (of((&weights).into(), 1), of((&y_buffer).into(), 2));
-        let bias_tensor = Tensor::of::<T>(&biases, &[self.channels]).unwrap();
-        let bias_tensor = self.has_bias.then_some(bias_tensor);
+        let x_in = of(View::new(&x_buffer, offset * size_of::<T>()), 0);
+        let (w_in, y_out) = (of((&weights).into(), 1), of((&y_buffer).into(), 2));
+        let bias_in = Tensor::of::<T>(&biases, &[self.channels]).unwrap();
+        let bias_in = self.has_bias.then_some(bias_in);
         let options = &self.options;
-        run(|encoder| match self.is_transposed {
-            true => ops.transposed_convolution(
-                encoder,
-                x_tensor,
-                weight_tensor,
-                bias_tensor,
-                options,
-                y_tensor,
-            ),
-            false => ops.convolution(
-                encoder,
-                x_tensor,
-                weight_tensor,
-                bias_tensor,
-                options,
-                y_tensor,
-            ),
-        });
+        match (by.into(), self.is_transposed) {
+            (By::Kernels(ops), true) => run(|encoder| {
+                ops.transposed_convolution(encoder, x_in, w_in, bias_in, options, y_out)
+            }),
+            (By::Kernels(ops), false) => {
+                run(|encoder| ops.convolution(encoder, x_in, w_in, bias_in, options, y_out))
+            }
+            (By::Mps, true) => {
+                let done = mps().transposed_convolution(x_in, w_in, bias_in, options, y_out);
+                done.expect("convolves");
+            }
+            (By::Mps, false) => {
+                let done = mps().convolution(x_in, w_in, bias_in, options, y_out);
+                done.expect("convolves");
+            }
+        }
         let y = read::<T>(&y_buffer);
         let at = |values: &[T], offset: usize, places: &[usize]| -> Vec<f64> {
             places

@@ -6,6 +6,7 @@ use metal_bridge::ops::{DataType, Matmul, Tensor, Unary};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
+use super::chosen::everyone;
 use super::products::{Case, Operand, small};
 use super::rows::both;
 use super::values::{Sample, read, room};
@@ -75,7 +76,7 @@ fn random_products<T: Sample, Y: Sample>(seed: u64, rounds: usize) {
                 0
             }],
         };
-        case.run(both()[round % 2]);
+        case.run(everyone()[round % 3]);
         case.check(&format!(
             "round {round} of {} to {}",
             T::DATA_TYPE.name(),
@@ -110,7 +111,7 @@ fn sizes_around_those_of_tiles_agree_with_float64() {
     ] {
         for (round, ops) in [0, 1, 2, 3]
             .into_iter()
-            .flat_map(|round| both().map(|ops| (round, ops)))
+            .flat_map(|round| everyone().map(|ops| (round, ops)))
         {
             let strides =
                 |is_turned: bool, rows, columns| if is_turned { [1, rows] } else { [columns, 1] };
@@ -133,7 +134,7 @@ fn sizes_around_those_of_tiles_agree_with_float64() {
 #[test]
 fn results_may_be_added_in_place() {
     let mut rng = rng(311);
-    for ops in both() {
+    for by in everyone() {
         let mut case = Case::<f32, f32> {
             a: Operand::new(&mut rng, &[2, 37, 50], small),
             b: Operand::new(&mut rng, &[50, 41], small),
@@ -148,15 +149,7 @@ fn results_may_be_added_in_place() {
             c: Some(case.y.tensor()),
             ..case.options()
         };
-        run(|encoder| {
-            ops.matmul(
-                encoder,
-                options,
-                case.a.tensor(),
-                case.b.tensor(),
-                case.y.tensor(),
-            )
-        });
+        case.run_with(options, by);
         let values = case.y.values.clone();
         case.c = Some(Operand::strided(
             &mut rng,

@@ -6,6 +6,7 @@ mod at_once_layers;
 mod attention;
 mod attention_model;
 mod binary;
+mod chosen;
 mod convert;
 mod convolution;
 mod convolution_model;

@@ -1,10 +1,11 @@
 //! Operands of products of matrices, and the bound of their errors.
 
 use metal_bridge::Buffer;
-use metal_bridge::ops::{DataType, Matmul, Ops, Tensor, Unary, View};
+use metal_bridge::ops::{DataType, Matmul, Tensor, Unary, View};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
+use super::chosen::{By, mps};
 use super::layouts::{places, random_strides};
 use super::values::{Sample, half_unit, least, read};
 use crate::support::{EPSILON, buffer, run};
@@ -130,9 +131,16 @@ impl<T: Sample, Y: Sample> Case<T, Y> {
         }
     }
 
-    pub fn run(&self, ops: &Ops) {
+    pub fn run(&self, by: impl Into<By>) {
+        self.run_with(self.options(), by.into());
+    }
+
+    pub fn run_with(&self, options: Matmul<'_>, by: By) {
         let (a, b, y) = (self.a.tensor(), self.b.tensor(), self.y.tensor());
-        run(|encoder| ops.matmul(encoder, self.options(), a, b, y));
+        match by {
+            By::Kernels(ops) => run(|encoder| ops.matmul(encoder, options, a, b, y)),
+            By::Mps => mps().matmul_with(options, a, b, y).expect("multiplies"),
+        }
     }
 
     /// Compares with float64.
