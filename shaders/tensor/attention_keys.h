@@ -7,8 +7,16 @@
 using namespace metal;
 
 // In the order of src/ops/tensor/attention.rs.
-enum Causality : uint { NotCausal, FromFirst, FromLast };
-enum Lengths : uint { Whole, Each, Offsets };
+enum Causality : uint {
+    NotCausal,
+    FromFirst,
+    FromLast
+};
+enum Lengths : uint {
+    Whole,
+    Each,
+    Offsets
+};
 
 // Of four strides the order is batch, head, row or key, element.
 struct AttentionArguments {

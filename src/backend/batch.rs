@@ -2,14 +2,13 @@
 
 use std::fmt;
 
-use crate::backend::mps_product::Product;
 use crate::backend::slices::MetalOps;
 use crate::error::Result;
 use crate::metal::command::CommandBuffer;
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::ordered::OrderedCommands;
 use crate::metal::submission::Submission;
-use crate::ops::{Matmul, Ops, Tensor};
+use crate::ops::Ops;
 
 /// Operations that are queued one by one and committed as one command buffer, so that the host pays for a command buffer once.
 /// [`MetalOps::batch`] makes it; dropping it before [`Batch::commit`] discards what is queued.
@@ -85,25 +84,6 @@ impl Batch<'_> {
         encode: impl FnOnce(&mut CommandBuffer) -> Result<()>,
     ) -> Result<()> {
         self.queue(|commands| encode(commands.command_buffer()?))
-    }
-
-    /// Queues [`Ops::matmul`], or the same product through Metal Performance Shaders ([`Choice`](crate::Choice)).
-    ///
-    /// # Errors
-    ///
-    /// See [`Batch::encode`].
-    pub fn matmul<'a>(
-        &mut self,
-        options: Matmul<'a>,
-        a: impl Into<Tensor<'a>>,
-        b: impl Into<Tensor<'a>>,
-        y: impl Into<Tensor<'a>>,
-    ) -> Result<()> {
-        let (a, b, y) = (a.into(), b.into(), y.into());
-        if self.queue_mps(Product::of(&options, &a, &b, &y))? {
-            return Ok(());
-        }
-        self.encode(|ops, encoder| ops.matmul(encoder, options, a, b, y))
     }
 
     /// How many barriers the batch has placed.

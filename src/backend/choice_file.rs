@@ -66,14 +66,14 @@ fn folder() -> Option<PathBuf> {
     if let Some(own) = variable("METAL_BRIDGE_CACHE") {
         return Some(own.into());
     }
-    let home = variable("HOME").map(PathBuf::from);
+    let user = variable("HOME").map(PathBuf::from);
     let caches = variable("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| {
         // The first is there on Apple's systems.
-        let library = home.as_ref()?.join("Library/Caches");
+        let library = user.as_ref()?.join("Library/Caches");
         Some(if library.is_dir() {
             library
         } else {
-            home?.join(".cache")
+            user?.join(".cache")
         })
     });
     caches

@@ -9,6 +9,7 @@ mod at_once_tensors;
 mod batch;
 mod choice;
 mod choice_file;
+mod contest;
 mod kernels;
 mod measuring;
 mod metal_backend;

@@ -1,8 +1,8 @@
 //! Convolutions of images by Metal Performance Shaders.
 
 use crate::backend::batch::Batch;
-use crate::backend::choice::{Contest, Faster, exponent};
-use crate::backend::mps_kernels::Kept;
+use crate::backend::choice::Faster;
+use crate::backend::contest::{Contest, exponent};
 use crate::backend::mps_product::element;
 use crate::backend::slices::MetalOps;
 use crate::error::Result;
@@ -15,9 +15,6 @@ use crate::ops::{Convolution, DataType, Tensor};
 
 /// The operation, in statistics.
 const FUNCTION: &str = "Ops::convolution";
-
-/// The kernels that have been made.
-pub(super) type Convolutions = Kept<Convolution2dDescriptor, Convolution2d>;
 
 /// The order of the dimensions in memory, where channels come first and last. Weights have theirs.
 const CHANNELS_FIRST: [usize; 4] = [0, 1, 2, 3];

@@ -5,6 +5,11 @@ use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::Result;
+use crate::mps::{Convolution2d, Convolution2dDescriptor, MatrixMultiplication};
+
+/// Products by their transposes, sizes, and the bits of their factors.
+pub(super) type Products = Kept<([bool; 2], [usize; 3], [u32; 2]), MatrixMultiplication>;
+pub(super) type Convolutions = Kept<Convolution2dDescriptor, Convolution2d>;
 
 /// Kernels that are kept. Beyond that many all are made anew.
 const MOST: usize = 256;

@@ -1,7 +1,8 @@
 //! Products of matrices by Metal Performance Shaders.
 
-use crate::backend::choice::{Contest, Faster, exponent};
-use crate::backend::mps_kernels::Kept;
+use crate::backend::batch::Batch;
+use crate::backend::choice::Faster;
+use crate::backend::contest::{Contest, exponent};
 use crate::backend::slices::MetalOps;
 use crate::error::Result;
 use crate::metal::buffer::Buffer;
@@ -11,14 +12,8 @@ use crate::metal::dispatches::Work;
 use crate::mps::{self, Matrix, MatrixMultiplication, MatrixMultiplicationDescriptor};
 use crate::ops::{DataType, Matmul, Tensor, View};
 
-/// Transposes, sizes, and the bits of the factors.
-type Key = ([bool; 2], [usize; 3], [u32; 2]);
-
 /// The operation, in statistics.
 const FUNCTION: &str = "Ops::matmul";
-
-/// The kernels that have been made.
-pub(super) type Products = Kept<Key, MatrixMultiplication>;
 
 /// Matrices as MPS takes them: strides in elements.
 #[derive(Clone, Copy)]
@@ -264,5 +259,27 @@ impl Contest for Product<'_> {
                 ops.backend().ops().matmul(&mut encoder, options, a, b, y)
             }
         }
+    }
+}
+
+impl Batch<'_> {
+    /// Queues [`Ops::matmul`](crate::ops::Ops::matmul), or the same product through Metal Performance Shaders
+    /// ([`Choice`](crate::Choice)).
+    ///
+    /// # Errors
+    ///
+    /// See [`Batch::encode`].
+    pub fn matmul<'a>(
+        &mut self,
+        options: Matmul<'a>,
+        a: impl Into<Tensor<'a>>,
+        b: impl Into<Tensor<'a>>,
+        y: impl Into<Tensor<'a>>,
+    ) -> Result<()> {
+        let (a, b, y) = (a.into(), b.into(), y.into());
+        if self.queue_mps(Product::of(&options, &a, &b, &y))? {
+            return Ok(());
+        }
+        self.encode(|ops, encoder| ops.matmul(encoder, options, a, b, y))
     }
 }

@@ -6,8 +6,7 @@ use bytemuck::Pod;
 
 use crate::backend::choice::Chooser;
 use crate::backend::metal_backend::MetalBackend;
-use crate::backend::mps_convolution::Convolutions;
-use crate::backend::mps_product::Products;
+use crate::backend::mps_kernels::{Convolutions, Products};
 use crate::backend::recorder::Recorder;
 use crate::backend::scratch::Lent;
 use crate::error::{Error, Failure, Result};

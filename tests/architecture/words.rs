@@ -62,7 +62,7 @@ fn private_words(files: &Files) -> Vec<String> {
     for (path, text) in files {
         let of_line = |(index, line)| words(line).into_iter().map(move |word| (index + 1, word));
         // The folder that is a user's home.
-        let text = ["$HOME", "$XDG_CACHE_HOME", "HOME=/"]
+        let text = ["$HOME", "\"HOME\"", "XDG_CACHE_HOME", "HOME=/"]
             .iter()
             .fold(text.clone(), |text, home| text.replace(home, ""));
         let words: Vec<(usize, String)> = text.lines().enumerate().flat_map(of_line).collect();

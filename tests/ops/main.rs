@@ -8,6 +8,7 @@ mod attention;
 mod backend;
 mod batch;
 mod choice;
+mod chosen;
 mod embed;
 mod gate;
 mod linear;

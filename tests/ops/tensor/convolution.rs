@@ -6,11 +6,11 @@ use metal_bridge::ops::{Convolution, Tensor};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-use super::chosen::{By, everyone};
 use super::convolution_model::Case;
 use super::layouts::random_strides;
 use super::rows::{both, lockstep};
 use super::values::{read, room};
+use crate::chosen::{By, everyone};
 use crate::support::{buffer, ops, refused, rng, run};
 
 fn dense([_, c, h, w]: [usize; 4], is_last: bool) -> [usize; 4] {

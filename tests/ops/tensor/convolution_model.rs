@@ -4,9 +4,9 @@ use metal_bridge::ops::{Convolution, DataType, Tensor, View};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-use super::chosen::{By, mps};
 use super::layouts::places;
 use super::values::{Sample, half_unit, least, read, room};
+use crate::chosen::{By, mps};
 use crate::support::{EPSILON, buffer, run};
 
 /// A convolution of images with its sizes.

@@ -6,10 +6,10 @@ use metal_bridge::ops::{DataType, Matmul, Tensor, Unary};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-use super::chosen::everyone;
 use super::products::{Case, Operand, small};
 use super::rows::both;
 use super::values::{Sample, read, room};
+use crate::chosen::everyone;
 use crate::support::{buffer, refused, rng, run};
 
 /// Shapes that fill no tile, more than one tile, several steps of k, batches, in every layout and with every option.

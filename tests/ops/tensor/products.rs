@@ -5,9 +5,9 @@ use metal_bridge::ops::{DataType, Matmul, Tensor, Unary, View};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-use super::chosen::{By, mps};
 use super::layouts::{places, random_strides};
 use super::values::{Sample, half_unit, least, read};
+use crate::chosen::{By, mps};
 use crate::support::{EPSILON, buffer, run};
 
 /// A tensor of random strides with its values in row-major order.

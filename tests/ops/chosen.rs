@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use metal_bridge::ops::Ops;
 use metal_bridge::{Choice, MetalBackend, MetalOps};
 
-use super::rows::both;
 use crate::support::device;
+use crate::tensor::rows::both;
 
 #[derive(Clone, Copy)]
 pub enum By {
