@@ -1,0 +1,228 @@
+//! Products and convolutions through Metal Performance Shaders, through the kernels of the crate, and by libraries for CPUs where the
+//! loader finds them, in turns. `cargo bench --bench mps`.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::transmute;
+use std::time::{Duration, Instant};
+
+use metal_bridge::mps::{self, DataType, Matrix, MatrixMultiplication};
+use metal_bridge::ops::{Convolution, Tensor};
+use metal_bridge::{Buffer, Choice, MetalBackend, MetalOps, Result, StorageMode};
+use metal_bridge_benches::data;
+use metal_bridge_benches::rounds::{Contender, best_of, repeated};
+
+const BUDGET: Duration = Duration::from_secs(6);
+
+/// A function of a library, if both are there.
+fn function(libraries: &[&CStr], name: &CStr) -> Option<*mut c_void> {
+    libraries.iter().find_map(|library| {
+        // SAFETY: the names are C strings, and the libraries' constructors ask for nothing.
+        let found = unsafe {
+            let handle = libc::dlopen(library.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
+            if handle.is_null() {
+                return None;
+            }
+            libc::dlsym(handle, name.as_ptr())
+        };
+        (!found.is_null()).then_some(found)
+    })
+}
+
+type CblasSgemm = unsafe extern "C" fn(
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    f32,
+    *const f32,
+    c_int,
+    *const f32,
+    c_int,
+    f32,
+    *mut f32,
+    c_int,
+);
+
+/// C = A B for square matrices, by OpenBLAS.
+fn openblas() -> Option<impl Fn(&[f32], &[f32], &mut [f32], usize)> {
+    let found = function(&[c"libopenblas.so.0"], c"cblas_sgemm")?;
+    // SAFETY: that is its type where its integers have 32 bits, as in the library of this name.
+    let sgemm: CblasSgemm = unsafe { transmute(found) };
+    Some(move |a: &[f32], b: &[f32], c: &mut [f32], n: usize| {
+        let size = n as c_int;
+        assert!([a.len(), b.len(), c.len()] == [n * n; 3]);
+        // Rows first; no transposes.
+        // SAFETY: all three are n x n.
+        unsafe {
+            sgemm(
+                101,
+                111,
+                111,
+                size,
+                size,
+                size,
+                1.0,
+                a.as_ptr(),
+                size,
+                b.as_ptr(),
+                size,
+                0.0,
+                c.as_mut_ptr(),
+                size,
+            );
+        }
+    })
+}
+
+type DnnlSgemm = unsafe extern "C" fn(
+    c_char,
+    c_char,
+    i64,
+    i64,
+    i64,
+    f32,
+    *const f32,
+    i64,
+    *const f32,
+    i64,
+    f32,
+    *mut f32,
+    i64,
+) -> c_int;
+
+/// C = A B for square matrices, by oneDNN.
+fn dnnl() -> Option<impl Fn(&[f32], &[f32], &mut [f32], usize)> {
+    let found = function(&[c"libdnnl.so.3", c"libdnnl.so.2"], c"dnnl_sgemm")?;
+    // SAFETY: that is its type in both versions.
+    let sgemm: DnnlSgemm = unsafe { transmute(found) };
+    Some(move |a: &[f32], b: &[f32], c: &mut [f32], n: usize| {
+        let (size, plain) = (n as i64, b'N' as c_char);
+        assert!([a.len(), b.len(), c.len()] == [n * n; 3]);
+        // SAFETY: all three are n x n.
+        let status = unsafe {
+            sgemm(
+                plain,
+                plain,
+                size,
+                size,
+                size,
+                1.0,
+                a.as_ptr(),
+                size,
+                b.as_ptr(),
+                size,
+                0.0,
+                c.as_mut_ptr(),
+                size,
+            )
+        };
+        assert_eq!(status, 0);
+    })
+}
+
+/// Prints a line of the table: billions of floating-point operations a second.
+fn print(what: &str, flops: f64, names: &[&str], times: &[Duration]) {
+    let rates = names.iter().zip(times).map(|(name, time)| {
+        let rate = flops / time.as_secs_f64() / 1e9;
+        format!("{name} {rate:.1}")
+    });
+    println!(
+        "| {what} | GFLOP/s | {} |",
+        rates.collect::<Vec<_>>().join(" | ")
+    );
+}
+
+fn products(ops: &MetalOps, n: usize) -> Result<()> {
+    let [a, b] = [1, 2].map(|seed| data::uniform(n * n, seed));
+    let (mut c, mut d) = (vec![0.0; n * n], vec![0.0; n * n]);
+    let memory = |values: &[f32]| {
+        ops.backend()
+            .create_buffer_with_data(values, StorageMode::Shared)
+    };
+    let (of_a, of_b, of_y) = (memory(&a)?, memory(&b)?, memory(&a)?);
+    let matrix = |buffer: &Buffer| Matrix::new(buffer, n, n, DataType::Float32);
+    let kernel = MatrixMultiplication::new(ops.backend().metal_device(), n, n, n)?;
+    let (left, right, result) = (matrix(&of_a), matrix(&of_b), matrix(&of_y));
+    let through_mps: Contender<'_> = Box::new(|| {
+        let run = || -> Result<Duration> {
+            let mut commands = ops.backend().queue().command_buffer()?;
+            kernel.encode(&mut commands, &left, &right, &result)?;
+            let start = Instant::now();
+            commands.commit()?.wait()?;
+            Ok(start.elapsed())
+        };
+        run().expect("a product")
+    });
+    let through_kernels = repeated(1, || {
+        ops.set_choice(Choice::Kernels);
+        ops.matmul(&of_a, &of_b, &of_y, n, n, n).expect("a product");
+    });
+    let mut names = vec!["MPS", "kernels"];
+    let mut contenders = vec![through_mps, through_kernels];
+    if let Some(multiply) = openblas() {
+        names.push("OpenBLAS");
+        let (a, b, c) = (&a, &b, &mut c);
+        contenders.push(repeated(1, move || multiply(a, b, c, n)));
+    }
+    if let Some(multiply) = dnnl() {
+        names.push("oneDNN");
+        let (a, b, d) = (&a, &b, &mut d);
+        contenders.push(repeated(1, move || multiply(a, b, d, n)));
+    }
+    let times = best_of(BUDGET, &mut contenders);
+    print(
+        &format!("f32 product {n} cubed"),
+        2.0 * (n as f64).powi(3),
+        &names,
+        &times,
+    );
+    Ok(())
+}
+
+/// A layer of ResNet-50, without its bias.
+fn convolution(ops: &MetalOps, channels: usize, size: usize, window: usize) -> Result<()> {
+    let x = [1, channels, size, size];
+    let w = [channels, channels, window, window];
+    let memory = |shape: &[usize; 4], seed| {
+        let values = data::uniform(shape.iter().product(), seed);
+        ops.backend()
+            .create_buffer_with_data(&values, StorageMode::Shared)
+    };
+    let (of_x, of_w, of_y) = (memory(&x, 1)?, memory(&w, 2)?, memory(&x, 3)?);
+    let around = window / 2;
+    let options = Convolution {
+        padding: [[around; 2]; 2],
+        ..Convolution::<2>::default()
+    };
+    let run = |choice| -> Contender<'_> {
+        let tensor = |buffer, shape: &[usize; 4]| Tensor::of::<f32>(buffer, shape);
+        let (of_x, of_w, of_y) = (tensor(&of_x, &x), tensor(&of_w, &w), tensor(&of_y, &x));
+        let (of_x, of_w, of_y) = (of_x.expect("x"), of_w.expect("w"), of_y.expect("y"));
+        repeated(1, move || {
+            ops.set_choice(choice);
+            ops.convolution(of_x, of_w, None, &options, of_y)
+                .expect("a convolution");
+        })
+    };
+    let times = best_of(BUDGET, &mut [run(Choice::Mps), run(Choice::Kernels)]);
+    let flops = 2.0 * (size * size * channels * channels * window * window) as f64;
+    let name =
+        format!("f32 convolution {window} x {window}, {channels} channels of {size} x {size}");
+    print(&name, flops, &["MPS", "kernels"], &times);
+    Ok(())
+}
+
+fn main() -> Result<()> {
+    let ops = MetalOps::new(MetalBackend::initialize()?);
+    if !mps::is_supported(ops.backend().metal_device()) {
+        println!("the device does not support Metal Performance Shaders");
+        return Ok(());
+    }
+    products(&ops, 1024)?;
+    for (channels, size, window) in [(64, 56, 3), (128, 28, 3), (256, 14, 3), (256, 56, 1)] {
+        convolution(&ops, channels, size, window)?;
+    }
+    Ok(())
+}
