@@ -30,7 +30,7 @@ enum {
     WEIGHTS,
     RESULT,
     TENSORS,
-    MOST_ENTRIES = 256
+    MOST_ENTRIES = 128
 };
 
 /* The entry last used comes first. */

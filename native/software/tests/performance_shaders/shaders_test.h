@@ -5,6 +5,7 @@
 
 #include "framework_test.h"
 #include <MetalPerformanceShadersGraph/MetalPerformanceShadersGraph.h>
+#import <Foundation/NSDebug.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -92,7 +93,20 @@ static inline BOOL is_close(double value, double expected, double tolerance) {
     return fabs(value - expected) <= tolerance || (isnan(value) && isnan(expected)) || value == expected;
 }
 
+/* Objects of the classes that only these tests use: RUN counts none of them. */
+static inline NSUInteger objects_left(void) {
+    NSUInteger left = 0;
+    for (Class *class = (Class *)GSDebugAllocationClassList(); *class != Nil; class ++) {
+        const char *name = class_getName(*class);
+        if (strncmp(name, "MPS", 3) == 0) {
+            left += (NSUInteger)GSDebugAllocationCount(*class);
+        }
+    }
+    return left;
+}
+
 static inline void begin_tests(void) {
+    GSDebugAllocationActive(YES);
     device = MTLCreateSystemDefaultDevice();
     queue = [device newCommandQueue];
 }
@@ -100,6 +114,7 @@ static inline void begin_tests(void) {
 static inline int end_tests(void) {
     [queue release];
     [device release];
+    CHECK(objects_left() == 0);
     return checks_report();
 }
 
