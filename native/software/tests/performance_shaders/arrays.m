@@ -124,7 +124,7 @@ static void check_product(MPSDataType type, MPSDataType result_type, NSUInteger 
             size += fabs(product);
         }
         const double addend = sources == 3 ? -2 * z[head * COLUMNS + column] : 0, expected = 0.5 * sum + addend;
-        const double tolerance = 20 * 0x1p-24 * (size + fabs(addend)) + unit_of(result_type) * fabs(expected);
+        const double tolerance = 20 * 0x1p-24 * (size + fabs(addend)) + rounding(result_type, expected);
         wrong += !is_close(values[i], expected, tolerance);
     }
     CHECK(wrong == 0);

@@ -80,7 +80,7 @@ static void check_convolution(convolution_case c) {
         }
         const int at = c.nhwc ? ((n * height + h) * width + i % width) * c.results + o : i;
         const double tolerance = (inputs * c.weights_height * c.weights_width + 2) * 0x1p-24 * size;
-        wrong += !is_close(r[at], sum, tolerance + unit_of(c.type) * fabs(sum));
+        wrong += !is_close(r[at], sum, tolerance + rounding(c.type, sum));
     }
     CHECK(wrong == 0);
     release_values(p, q, r, NULL);

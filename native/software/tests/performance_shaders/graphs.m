@@ -21,9 +21,9 @@ static void test_arithmetic(void) {
         double *s = values([results objectForKey:sum]);
         NSUInteger wrong = 0;
         for (int i = 0; i < 30; i++) {
-            const double expected = p[i] + q[i / 5 % 3], unit = unit_of(type);
-            wrong += !is_close(s[i], expected, unit * fabs(expected));
-            wrong += !is_close(r[i], fmax(-0.5 * s[i], 0), unit);
+            const double expected = p[i] + q[i / 5 % 3];
+            wrong += !is_close(s[i], expected, rounding(type, expected));
+            wrong += !is_close(r[i], fmax(-0.5 * s[i], 0), 0x1p-24 + 2 * rounding(type, s[i]));
         }
         CHECK(wrong == 0);
         release_values(p, q, r, s);
@@ -83,7 +83,6 @@ static void check_normalization(MPSDataType type, NSArray *axes, int given) {
     double *v = values([results objectForKey:variance]), *y = values([results objectForKey:result]);
     NSUInteger wrong = 0;
     const BOOL batch = [axes count] == 2, last = !batch;
-    const double unit = unit_of(type);
     for (int c = 0; c < (batch ? C : N * C); c++) {
         double sum = 0, squares = 0;
         const int rows = batch ? N * S : S;
@@ -91,19 +90,19 @@ static void check_normalization(MPSDataType type, NSArray *axes, int given) {
         for (int i = 0; i < rows; i++) {
             sum += p[AT(i)];
         }
-        wrong += !is_close(m[c], sum / rows, unit * fabs(sum / rows) + 0x1p-24);
+        wrong += !is_close(m[c], sum / rows, rounding(type, sum / rows) + 0x1p-24);
         /* From here on with the mean and variance as the type holds them. */
         const double middle = given & 1 ? m[c] : sum / rows;
         for (int i = 0; i < rows; i++) {
             squares += (p[AT(i)] - middle) * (p[AT(i)] - middle);
         }
-        wrong += !is_close(v[c], squares / rows, unit + 0x1p-20);
+        wrong += !is_close(v[c], squares / rows, rounding(type, v[c]) + 0x1p-20);
         for (int i = 0; i < rows; i++) {
             const int channel = batch ? c : c % C;
             double expected = (p[AT(i)] - m[c]) / sqrt(v[c] + 0.01f);
             expected *= given & 2 ? q[channel] : 1;
             expected += given & 1 ? r[channel] : 0;
-            wrong += !is_close(y[AT(i)], expected, unit * fabs(expected) + 0x1p-20);
+            wrong += !is_close(y[AT(i)], expected, rounding(type, expected) + 0x1p-20);
         }
 #undef AT
     }
@@ -161,7 +160,7 @@ static void test_products(void) {
             for (int k = 0; k < 31; k++) {
                 sum += p[(i / 162 * 9 + i / 6 % 9) * 31 + k] * q[(i / 54 % 3 * 6 + i % 6) * 31 + k];
             }
-            wrong += !is_close(r[i], sum, unit_of(types[t]) * fabs(sum) + 0x1p-18);
+            wrong += !is_close(r[i], sum, rounding(types[t], sum) + 0x1p-18);
         }
         CHECK(wrong == 0);
         release_values(p, q, r, NULL);
@@ -217,7 +216,7 @@ static void check_attention(MPSDataType type, int heads, int groups, BOOL masked
             for (int j = 0; j < K; j++) {
                 value += scores[j] / sum * z[(group * K + j) * V + f];
             }
-            wrong += !is_close(r[row * V + f], value, unit_of(type) * fabs(value) + 0x1p-19);
+            wrong += !is_close(r[row * V + f], value, rounding(type, value) + 0x1p-19);
         }
     }
     CHECK(wrong == 0);

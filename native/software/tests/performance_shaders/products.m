@@ -87,7 +87,7 @@ static void check_product(product_case c) {
                     size += fabs(c.beta * load(before, c.result, at));
                 }
                 /* Sums are of floats; the result is rounded once. */
-                const double tolerance = (double)(c.interior + 4) * 0x1p-24 * size + unit_of(c.result) * fabs(expected);
+                const double tolerance = (double)(c.interior + 4) * 0x1p-24 * size + rounding(c.result, expected);
                 wrong += !is_close(load(bytes, c.result, at), expected, tolerance);
                 /* What is not the result must be as it was. */
                 memcpy((char *)bytes + at * size_of(c.result), (char *)before + at * size_of(c.result),
@@ -198,7 +198,7 @@ static void check_vector(BOOL transposed, MPSDataType type, NSUInteger vectors) 
                 }
                 expected = 3 * sum + 0.5 * old;
             }
-            const double tolerance = 50 * 0x1p-24 * 3 * size_of_sum + unit_of(type) * fabs(expected);
+            const double tolerance = 50 * 0x1p-24 * 3 * size_of_sum + rounding(type, expected);
             wrong += !is_close(load([y contents], type, k * 50 + i), expected, tolerance);
         }
     }

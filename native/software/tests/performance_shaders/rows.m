@@ -54,7 +54,7 @@ static void check_softmax(Class class, MPSDataType type, BOOL logarithm, BOOL in
                 const BOOL computed = k == 1 && i >= 1 && i < 5 && j >= 2 && j < COLUMNS;
                 const double x = load(before, type, row + j) - largest;
                 const double value = computed ? (logarithm ? x - log(sum) : exp(x) / sum) : load(old, type, row + j);
-                const double tolerance = computed ? (unit_of(type) + 0x1p-21) * fabs(value) + 0x1p-25 : 0;
+                const double tolerance = computed ? rounding(type, value) + 0x1p-21 * fabs(value) + 0x1p-25 : 0;
                 wrong += !is_close(load([result contents], type, row + j), value, tolerance);
             }
         }

@@ -47,9 +47,12 @@ static inline void store(void *bytes, MPSDataType type, size_t index, double val
     }
 }
 
-/* The distance of two neighbours near 1. */
-static inline double unit_of(MPSDataType type) {
-    return type == MPSDataTypeFloat16 ? 0x1p-10 : type == MPSDataTypeBFloat16 ? 0x1p-7 : 0x1p-23;
+/* What a number may lose when it is rounded to the type: half of the distance to its neighbours, a bit more where they
+ * are at different distances. */
+static inline double rounding(MPSDataType type, double value) {
+    const int bits = type == MPSDataTypeFloat16 ? 11 : type == MPSDataTypeBFloat16 ? 8 : 24;
+    const double smallest = type == MPSDataTypeFloat16 ? 0x1p-25 : 0;
+    return fmax(ldexp(fabs(value), -bits), smallest) * 1.001;
 }
 
 static uint64_t random_state = 1;
