@@ -3,7 +3,6 @@
 #include <memory>
 #include <new>
 
-#include "dnnl.h"
 #include "elementwise.h"
 
 namespace {
@@ -79,6 +78,6 @@ bool smtl_convolution_run(const smtl_convolution_call *call, char **reason) {
         shape.after[i] = call->after[i];
     }
     const auto numbers = [](const smtl_tensor &tensor) { return reinterpret_cast<float *>(tensor.bytes); };
-    return smtl_dnnl_convolution(&shape, numbers(source), numbers(weights), numbers(result), reason) &&
+    return smtl_dnnl_convolution(&shape, numbers(source), numbers(weights), call->kept, numbers(result), reason) &&
            (!aside || copy(result, call->result, reason));
 }

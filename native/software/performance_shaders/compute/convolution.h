@@ -2,6 +2,7 @@
 #ifndef SMTL_PS_CONVOLUTION_H
 #define SMTL_PS_CONVOLUTION_H
 
+#include "dnnl.h"
 #include "tensor.h"
 
 #ifdef __cplusplus
@@ -14,6 +15,7 @@ typedef struct {
     smtl_tensor source, weights, result;
     uint32_t groups;
     uint32_t strides[2], dilations[2], before[2], after[2];
+    smtl_dnnl_weights *kept; /* of weights that never change; otherwise NULL */
 } smtl_convolution_call;
 
 /* False, with a malloc'd reason or NULL for want of memory. */

@@ -26,9 +26,15 @@ typedef struct {
     int64_t strides[2], dilations[2] /* 0: none */, before[2], after[2];
 } smtl_convolution;
 
-/* The same returns. What is compiled for the shape is kept. */
-bool smtl_dnnl_convolution(const smtl_convolution *shape, const float *source, const float *weights, float *result,
-                           char **reason);
+/* Weights that never change, in the layout that oneDNN computes with, from the first convolution on. */
+typedef struct smtl_dnnl_weights smtl_dnnl_weights;
+/* NULL for want of memory. */
+smtl_dnnl_weights *smtl_dnnl_weights_create(void);
+void smtl_dnnl_weights_free(smtl_dnnl_weights *kept);
+
+/* The same returns. What is compiled for the shape is kept. `kept` is NULL, or belongs to these weights. */
+bool smtl_dnnl_convolution(const smtl_convolution *shape, const float *source, const float *weights,
+                           smtl_dnnl_weights *kept, float *result, char **reason);
 
 #ifdef __cplusplus
 }

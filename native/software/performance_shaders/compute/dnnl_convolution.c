@@ -25,6 +25,13 @@ typedef struct entry {
     smtl_dnnl_descriptor_storage storage[3];
 } entry;
 
+/* For the shape of the first convolution; others copy the weights each time. */
+struct smtl_dnnl_weights {
+    pthread_mutex_t mutex;
+    smtl_convolution shape;
+    void *bytes; /* set once */
+};
+
 enum {
     SOURCE,
     WEIGHTS,
@@ -207,11 +214,52 @@ static bool run_copy(const smtl_dnnl_library *library, const entry *used, int wh
     return execute(library, &used->copies[which], names, descriptors + first, bytes + first, 2);
 }
 
-static bool run(const smtl_dnnl_library *library, const entry *used, void *const *own) {
+/* The kept weights; NULL if there are none for this shape. */
+static void *kept_weights(const smtl_dnnl_library *library, const entry *used, void *own, smtl_dnnl_weights *kept) {
+    if (kept == NULL || used->copies[WEIGHTS].primitive == NULL) {
+        return NULL;
+    }
+    void *bytes = NULL;
+    pthread_mutex_lock(&kept->mutex);
+    if (kept->bytes == NULL && allocate(library, used->liked[WEIGHTS], &bytes)) {
+        if (run_copy(library, used, WEIGHTS, own, bytes)) {
+            kept->shape = used->shape;
+            kept->bytes = bytes;
+        } else {
+            free(bytes);
+        }
+    }
+    bytes = memcmp(&kept->shape, &used->shape, sizeof kept->shape) == 0 ? kept->bytes : NULL;
+    pthread_mutex_unlock(&kept->mutex);
+    return bytes;
+}
+
+smtl_dnnl_weights *smtl_dnnl_weights_create(void) {
+    smtl_dnnl_weights *kept = calloc(1, sizeof *kept);
+    if (kept != NULL) {
+        pthread_mutex_init(&kept->mutex, NULL);
+    }
+    return kept;
+}
+
+void smtl_dnnl_weights_free(smtl_dnnl_weights *kept) {
+    if (kept != NULL) {
+        pthread_mutex_destroy(&kept->mutex);
+        free(kept->bytes);
+        free(kept);
+    }
+}
+
+static bool run(const smtl_dnnl_library *library, const entry *used, void *const *own, smtl_dnnl_weights *kept) {
     static const int names[] = {SMTL_DNNL_ARG_SOURCE, SMTL_DNNL_ARG_WEIGHTS, SMTL_DNNL_ARG_RESULT};
     void *memory[TENSORS] = {NULL}, *bytes[TENSORS];
+    void *const ready = kept_weights(library, used, own[WEIGHTS], kept);
     bool done = true;
     for (int i = 0; i < TENSORS; i++) {
+        if (i == WEIGHTS && ready != NULL) {
+            bytes[i] = ready;
+            continue;
+        }
         const bool copied = used->copies[i].primitive != NULL;
         done = done && (!copied || allocate(library, used->liked[i], &memory[i]));
         bytes[i] = copied ? memory[i] : own[i];
@@ -227,8 +275,8 @@ static bool run(const smtl_dnnl_library *library, const entry *used, void *const
     return done;
 }
 
-bool smtl_dnnl_convolution(const smtl_convolution *shape, const float *source, const float *weights, float *result,
-                           char **reason) {
+bool smtl_dnnl_convolution(const smtl_convolution *shape, const float *source, const float *weights,
+                           smtl_dnnl_weights *kept, float *result, char **reason) {
     const smtl_dnnl_library *library = smtl_dnnl_load();
     if (!library->loaded) {
         *reason = strdup(library->reason);
@@ -239,7 +287,7 @@ bool smtl_dnnl_convolution(const smtl_convolution *shape, const float *source, c
         return false;
     }
     void *const own[] = {(void *)source, (void *)weights, result};
-    const bool done = run(library, used, own);
+    const bool done = run(library, used, own, kept);
     leave(used);
     if (!done) {
         fail(reason, "it does not run");

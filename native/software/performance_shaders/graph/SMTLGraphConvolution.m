@@ -98,12 +98,14 @@ typedef struct {
 @interface SMTLConvolution : SMTLGraphOperation {
 @public
     MPSGraphConvolution2DOpDescriptor *_descriptor;
+    smtl_dnnl_weights *_kept; /* if the weights are a constant */
 }
 @end
 
 @implementation SMTLConvolution
 
 - (void)dealloc {
+    smtl_dnnl_weights_free(_kept);
     [_descriptor release];
     [super dealloc];
 }
@@ -197,7 +199,9 @@ static const int from_nhwc[] = {0, 3, 1, 2}, to_nhwc[] = {0, 2, 3, 1}, from_hwio
     smtl_convolution_call call = {.source = [self source:&inputs[0]],
                                   .weights = [self weights:&inputs[1]],
                                   .result = [self source:result],
-                                  .groups = (uint32_t)[_descriptor groups]};
+                                  .groups = (uint32_t)[_descriptor groups],
+                                  .kept = _kept};
+    [step->encoder->_buffer keep:self];
     side sides[2];
     [self sides:sides of:&call.source weights:&call.weights];
     for (int i = 0; i < 2; i++) {
@@ -225,6 +229,8 @@ void SMTLNameConvolution(void) {}
     SMTLConvolution *convolution =
         [[SMTLConvolution alloc] initWithInputs:[NSArray arrayWithObjects:source, weights, nil] name:name];
     convolution->_descriptor = [descriptor copy];
+    SMTLGraphOperation *origin = (SMTLGraphOperation *)[weights operation];
+    convolution->_kept = [origin isSource] && ![origin isPlaceholder] ? smtl_dnnl_weights_create() : NULL;
     return [self add:convolution where:where];
 }
 

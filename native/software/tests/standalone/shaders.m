@@ -7,7 +7,8 @@ static MPSMatrix *matrix(id<MTLBuffer> buffer, NSUInteger rows, NSUInteger colum
     return [[[MPSMatrix alloc] initWithBuffer:buffer
                                    descriptor:[MPSMatrixDescriptor matrixDescriptorWithRows:rows columns:columns
                                                                                    rowBytes:columns * sizeof(float)
-                                                                                   dataType:MPSDataTypeFloat32]] autorelease];
+                                                                                   dataType:MPSDataTypeFloat32]]
+        autorelease];
 }
 
 int main(void) {
@@ -27,11 +28,12 @@ int main(void) {
         [commands commit];
         [commands waitUntilCompleted];
         const float *result = [c contents];
-        if (MPSSupportsMTLDevice(device) && [commands error] == nil && result[0] == 4 && result[1] == 5 && result[2] == 10 &&
-            result[3] == 11) {
+        if (MPSSupportsMTLDevice(device) && [commands error] == nil && result[0] == 4 && result[1] == 5 &&
+            result[2] == 10 && result[3] == 11) {
             MPSGraph *graph = [[MPSGraph new] autorelease];
             MPSGraphTensor *x = [graph placeholderWithShape:@[ @2, @3 ] dataType:MPSDataTypeFloat32 name:@"x"];
-            MPSGraphTensor *w = [graph constantWithData:[NSData dataWithBytes:right length:sizeof right] shape:@[ @3, @2 ]
+            MPSGraphTensor *w = [graph constantWithData:[NSData dataWithBytes:right length:sizeof right]
+                                                  shape:@[ @3, @2 ]
                                                dataType:MPSDataTypeFloat32];
             MPSGraphTensor *y = [graph matrixMultiplicationWithPrimaryTensor:x secondaryTensor:w name:nil];
             y = [graph additionWithPrimaryTensor:y
