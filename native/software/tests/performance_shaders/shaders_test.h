@@ -16,11 +16,19 @@ static id nothing;
 
 static inline size_t size_of(MPSDataType type) { return (type & 0xffff) / 8; }
 
+/* Without the compiler's own type, whose conversions need a library. */
+static inline double from_bfloat(uint16_t stored) {
+    const uint32_t bits = (uint32_t)stored << 16;
+    float number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
 static inline double load(const void *bytes, MPSDataType type, size_t index) {
     switch (type) {
     case MPSDataTypeFloat32: return ((const float *)bytes)[index];
     case MPSDataTypeFloat16: return (double)((const _Float16 *)bytes)[index];
-    case MPSDataTypeBFloat16: return (double)((const __bf16 *)bytes)[index];
+    case MPSDataTypeBFloat16: return from_bfloat(((const uint16_t *)bytes)[index]);
     case MPSDataTypeInt8: return ((const int8_t *)bytes)[index];
     case MPSDataTypeInt16: return ((const int16_t *)bytes)[index];
     case MPSDataTypeUInt32: return ((const uint32_t *)bytes)[index];
@@ -28,7 +36,6 @@ static inline double load(const void *bytes, MPSDataType type, size_t index) {
     }
 }
 
-/* Without the compiler's own conversion, which needs a library. */
 static inline uint16_t to_bfloat(double value) {
     const float number = (float)value;
     uint32_t bits;
