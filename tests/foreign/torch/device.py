@@ -1,6 +1,7 @@
 """The program of this folder at the other end of a pipe: torch's tensors go in with their strides, results come back."""
 
 import json
+import shlex
 import subprocess
 
 import torch
@@ -33,7 +34,7 @@ class Device:
         self.pipe = None
 
     def start(self):
-        self.pipe = subprocess.Popen([self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.pipe = subprocess.Popen(shlex.split(self.program), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def call(self, call, inputs, results, **arguments):
         """Runs a call. `results` has for each name (type, shape), or a tensor that is there before. Gives the results."""

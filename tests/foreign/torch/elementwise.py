@@ -31,6 +31,7 @@ def same_type(x, expected):
 def number(value):
     """A number as JSON has it."""
     value = value.item() if torch.is_tensor(value) else value
+    value = int(value) if isinstance(value, bool) else value
     if isinstance(value, complex) or value != value or value in (float("inf"), float("-inf")):
         raise Skip("a number that JSON does not have")
     return value
@@ -48,8 +49,7 @@ UNARY = {
 def unary(name, function):
     @operation(name)
     def run(device, sample, expected):
-        x, arguments = sample.input, {}
-        same_type(x, expected)
+        x, arguments = device.convert(sample.input, expected.dtype), {}
         chosen = function
         if function == "Gelu" and sample.kwargs.get("approximate") == "tanh":
             chosen = "GeluTanh"
@@ -61,7 +61,9 @@ def unary(name, function):
             raise Skip("softplus with another beta or threshold")
         elif function == "Round" and (sample.kwargs.get("decimals", 0) or sample.args):
             raise Skip("decimal places")
-        return device.one("unary", {"x": x}, expected, function=chosen, **arguments)
+        found = device.one("unary", {"x": x}, expected, function=chosen, **arguments)
+        # The sign of NaN is NaN here, as in NumPy, and 0 in torch.
+        return torch.where(x.isnan(), expected, found) if function == "Sign" else found
 
 
 for name, function in UNARY.items():
@@ -74,36 +76,30 @@ BINARY = {
 COMPARISONS = {"eq": "Equal", "ne": "NotEqual", "lt": "Less", "le": "LessEqual", "gt": "Greater", "ge": "GreaterEqual"}
 
 
-def operands(sample, device):
+def operands(device, sample, dtype):
     """Both operands with one type, and the second as a number if it is one."""
     a, b = sample.input, sample.args[0]
     if not torch.is_tensor(a):
         raise Skip("a number before a tensor")
+    # A quotient of integers is a float; comparisons give truth values.
+    common = torch.result_type(a, b) if dtype == torch.bool else dtype
     if torch.is_tensor(b):
-        common = torch.result_type(a, b)
-        if a.dtype != common and b.dtype != common:
-            raise Skip("a third type for two operands")
         return device.convert(a, common), {"b": device.convert(b, common)}, {}
-    if torch.result_type(a, b) != a.dtype:
-        raise Skip("a number of another type than the tensor")
-    return a, {}, {"scalar": number(b)}
+    return device.convert(a, common), {}, {"scalar": number(b)}
 
 
 def binary(name, call, function):
     @operation(name)
     def run(device, sample, expected):
-        a, tensors, numbers = operands(sample, device)
+        a, tensors, numbers = operands(device, sample, expected.dtype)
         if number(sample.kwargs.get("alpha", 1)) != 1:
             raise Skip("a factor of the second operand")
         mode = sample.kwargs.get("rounding_mode")
-        if mode == "floor" or (mode and a.dtype.is_floating_point):
-            raise Skip(f"{TYPE_KINDS[a.dtype.is_floating_point]} divided with the mode {mode}")
-        if call == "binary":
-            same_type(a, expected)
+        if mode and (mode == "floor" or a.dtype.is_floating_point):
+            raise Skip(f"a quotient of {a.dtype} with the mode {mode}")
         return device.one(call, {"a": a, **tensors}, expected, function=function, **numbers)
 
 
-TYPE_KINDS = {True: "floats", False: "integers"}
 for name, function in BINARY.items():
     binary(name, "binary", function)
 for name, function in COMPARISONS.items():
@@ -112,9 +108,10 @@ for name, function in COMPARISONS.items():
 
 @operation("where")
 def where(device, sample, expected):
-    condition, b = sample.args
-    a = device.convert(sample.input, expected.dtype)
-    return device.one("select", {"condition": condition, "a": a, "b": device.convert(b, expected.dtype)}, expected)
+    condition, *values = sample.args[0], sample.input, sample.args[1]
+    values = (value if torch.is_tensor(value) else torch.tensor(value, dtype=expected.dtype) for value in values)
+    a, b = (device.convert(value, expected.dtype) for value in values)
+    return device.one("select", {"condition": condition, "a": a, "b": b}, expected)
 
 
 @operation("float", "half", "bfloat16", "char", "byte", "int", "long", "clone", "contiguous", "to")

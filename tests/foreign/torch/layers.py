@@ -6,6 +6,13 @@ from device import Skip
 from elementwise import argument, number, operation, same_type
 
 
+def epsilon_of(value, default):
+    value = number(default if value is None else value)
+    if value < 0:
+        raise Skip("an epsilon below 0, which we refuse")
+    return value
+
+
 def many(value, count):
     return [value] * count if isinstance(value, int) else list(value) if len(value) == count else list(value) * count
 
@@ -22,18 +29,18 @@ def layer_norm(device, sample, expected):
     weight = argument(sample, 1, "weight")
     bias = None if is_rms else argument(sample, 2, "bias")
     epsilon = argument(sample, 2 if is_rms else 3, "eps")
-    epsilon = (torch.finfo(x.dtype).eps if is_rms else 1e-5) if epsilon is None else epsilon
+    epsilon = epsilon_of(epsilon, torch.finfo(x.dtype).eps if is_rms else 1e-5)
     axes = list(range(x.dim() - len(shape), x.dim()))
     call = "rms_norm_along" if is_rms else "layer_norm"
-    return device.one(call, {"x": x, "weight": weight, "bias": bias}, expected, axes=axes, epsilon=number(epsilon))
+    return device.one(call, {"x": x, "weight": weight, "bias": bias}, expected, axes=axes, epsilon=epsilon)
 
 
 @operation("nn.functional.group_norm")
 def group_norm(device, sample, expected):
     groups, tensors = argument(sample, 0, "num_groups"), {"weight": argument(sample, 1, "weight"),
                                                           "bias": argument(sample, 2, "bias")}
-    epsilon = argument(sample, 3, "eps", 1e-5)
-    return device.one("group_norm", {"x": sample.input, **tensors}, expected, groups=groups, epsilon=number(epsilon))
+    epsilon = epsilon_of(argument(sample, 3, "eps"), 1e-5)
+    return device.one("group_norm", {"x": sample.input, **tensors}, expected, groups=groups, epsilon=epsilon)
 
 
 @operation("nn.functional.batch_norm", "nn.functional.batch_norm.without_cudnn")
@@ -41,12 +48,14 @@ def batch_norm(device, sample, expected):
     mean, variance = argument(sample, 0, "running_mean"), argument(sample, 1, "running_var")
     tensors = {"x": sample.input, "weight": argument(sample, 2, "weight"), "bias": argument(sample, 3, "bias")}
     training, momentum = argument(sample, 4, "training", False), argument(sample, 5, "momentum", 0.1)
-    arguments = {"epsilon": number(argument(sample, 6, "eps", 1e-5))}
+    arguments = {"epsilon": epsilon_of(argument(sample, 6, "eps"), 1e-5)}
     f32 = lambda x: device.convert(x, torch.float32)
     if not training:
         tensors |= {"mean": f32(mean), "variance": f32(variance)}
         return device.one("batch_norm", tensors, expected, **arguments)
     results = {"y": (expected.dtype, expected.shape)}
+    if mean is not None and not 0 <= momentum <= 1:
+        raise Skip("a momentum that is not from 0 to 1, which we refuse")
     if mean is not None:
         results |= {"mean": f32(mean), "variance": f32(variance)}
         arguments["momentum"] = number(momentum)
@@ -110,6 +119,8 @@ def interpolate(device, sample, expected):
     x = sample.input
     if x.dim() not in (3, 4):
         raise Skip("three spatial dimensions")
+    if sample.kwargs.get("antialias"):
+        raise Skip("interpolation with a filter")
     mode = sample.name.split(".")[-1]
     corners = sample.kwargs.get("align_corners", "upsample" in mode)
     scale = argument(sample, 1, "scale_factor")
@@ -148,6 +159,9 @@ def gather(device, sample, expected):
     if x.dim() == 0:
         x, index, expected = x.reshape(1), index.reshape(-1), expected.reshape(-1)
     index = index.reshape(-1) if sample.name == "index_select" else index
+    if sample.name == "gather" and index.dim() != x.dim():
+        raise Skip("an index of other dimensions without elements")
+    index = index if index.dtype == torch.int32 else device.convert(index, torch.int64)
     return [(device.one(sample.name, {"x": x, "index": index}, expected, axis=axis % x.dim()), expected)]
 
 
@@ -204,12 +218,11 @@ def repeat(device, sample, expected):
 
 def product(device, a, b, expected, **options):
     """A product with the types that it has: bytes give 32 bits, of which torch keeps 8."""
-    tensors = {name: options.pop(name) for name in ("c", "bias") if options.get(name) is not None}
+    tensors = {name: options.pop(name, None) for name in ("c", "bias")}
     if a.dtype == torch.int8:
-        if tensors or options:
-            raise Skip("a product of bytes with a sum")
-        wide = device.call("matmul", {"a": a, "b": b}, {"y": (torch.int32, expected.shape)})["y"]
-        return device.convert(wide, torch.int8)
+        tensors = {name: device.convert(x, torch.int32) for name, x in tensors.items() if x is not None}
+        result = {"y": (torch.int32, expected.shape)}
+        return device.convert(device.call("matmul", {"a": a, "b": b, **tensors}, result, **options)["y"], torch.int8)
     return device.one("matmul", {"a": a, "b": b, **tensors}, expected, **options)
 
 
@@ -257,5 +270,7 @@ def attention(device, sample, expected):
     arguments = {"causal": bool(argument(sample, 4, "is_causal", False))}
     if argument(sample, None, "scale") is not None:
         arguments["scale"] = number(sample.kwargs["scale"])
-    tensors = {"q": four(q), "k": four(k), "v": four(v), "mask": mask}
+    q, k, v = (x.expand(expected.shape[0], *x.shape[1:]) for x in map(four, (q, k, v))) if expected.dim() == 4 else map(
+        four, (q, k, v))
+    tensors = {"q": q, "k": k, "v": v, "mask": mask}
     return device.one("scaled_dot_product_attention", tensors, four(expected), **arguments).reshape(expected.shape)

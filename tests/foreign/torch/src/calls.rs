@@ -10,17 +10,17 @@ use metal_bridge::{ComputeEncoder, MetalBackend, Result, StorageMode};
 
 use crate::request::Arguments;
 
-/// A call that is generic over the type of elements, with a number of it.
+/// A call that is generic over the type of elements, with a number of it; integers wrap.
 macro_rules! typed {
     ($data_type:expr, $number:expr, $value:ident => $call:expr) => {
         match $data_type {
             DataType::F32 => typed!(@ $number as f32, $value => $call),
             DataType::F16 => typed!(@ f16::from_f64($number), $value => $call),
             DataType::BF16 => typed!(@ bf16::from_f64($number), $value => $call),
-            DataType::I8 => typed!(@ $number as i8, $value => $call),
-            DataType::U8 => typed!(@ $number as u8, $value => $call),
-            DataType::I32 => typed!(@ $number as i32, $value => $call),
-            DataType::U32 => typed!(@ $number as u32, $value => $call),
+            DataType::I8 => typed!(@ $number as i64 as i8, $value => $call),
+            DataType::U8 => typed!(@ $number as i64 as u8, $value => $call),
+            DataType::I32 => typed!(@ $number as i64 as i32, $value => $call),
+            DataType::U32 => typed!(@ $number as i64 as u32, $value => $call),
             DataType::I64 => typed!(@ $number as i64, $value => $call),
         }
     };
