@@ -193,11 +193,7 @@ fn reduction(kernels: &Kernels, kernel: &str, name: &str) -> Result<Row> {
 fn matvec(kernels: &Kernels, n: usize, k: usize) -> Result<Row> {
     let encoded = data::to_q8_0(&data::uniform(n * k, 1));
     let activations = data::uniform(k, 2);
-    let weights = kernels
-        .metal
-        .device
-        .new_buffer_with_data(&encoded, StorageMode::Shared)?;
-    let weight = Weight::new(weights, 0, n, k, WeightType::Q8_0)?;
+    let weight = Weight::new(kernels.metal.buffer(&encoded)?, 0, n, k, WeightType::Q8_0)?;
     let x = kernels.metal.buffer(&activations)?;
     let y = kernels
         .metal
