@@ -21,7 +21,10 @@ fn misaligned(error: &Error) -> bool {
 }
 
 fn buffer(bytes: usize) -> Buffer {
-    device().new_buffer(bytes, StorageMode::Shared).unwrap()
+    let zeros = vec![0u8; bytes];
+    device()
+        .new_buffer_with_data(&zeros, StorageMode::Shared)
+        .unwrap()
 }
 
 /// Encodes what is wrong into a command buffer, which then still runs.

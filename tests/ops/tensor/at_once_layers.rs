@@ -13,6 +13,8 @@ fn of<'a>(buffer: &'a Buffer, shape: &[usize]) -> Tensor<'a> {
 #[test]
 fn layers_give_what_the_encoded_ones_do() {
     let metal = MetalOps::new(MetalBackend::with_device(device()).expect("a backend"));
+    // Compared bit by bit with the kernels.
+    metal.set_choice(metal_bridge::Choice::Kernels);
     let values = buffer(&uniform(&mut rng(600), 64));
     let x = of(&values, &[1, 2, 4, 4]);
     let (w, two_channels) = (of(&values, &[2, 2, 3, 3]), of(&values, &[2]));
