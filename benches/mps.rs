@@ -45,12 +45,15 @@ type CblasSgemm = unsafe extern "C" fn(
     c_int,
 );
 
-/// C = A B for square matrices, by OpenBLAS.
-fn openblas() -> Option<impl Fn(&[f32], &[f32], &mut [f32], usize)> {
+/// C = A B for square matrices of `n` rows, by another library.
+type Product = Box<dyn Fn(&[f32], &[f32], &mut [f32], usize)>;
+
+/// By OpenBLAS.
+fn openblas() -> Option<Product> {
     let found = function(&[c"libopenblas.so.0"], c"cblas_sgemm")?;
     // SAFETY: that is its type where its integers have 32 bits, as in the library of this name.
     let sgemm: CblasSgemm = unsafe { transmute(found) };
-    Some(move |a: &[f32], b: &[f32], c: &mut [f32], n: usize| {
+    Some(Box::new(move |a, b, c, n| {
         let size = n as c_int;
         assert!([a.len(), b.len(), c.len()] == [n * n; 3]);
         // Rows first; no transposes.
@@ -73,7 +76,7 @@ fn openblas() -> Option<impl Fn(&[f32], &[f32], &mut [f32], usize)> {
                 size,
             );
         }
-    })
+    }))
 }
 
 type DnnlSgemm = unsafe extern "C" fn(
@@ -92,12 +95,12 @@ type DnnlSgemm = unsafe extern "C" fn(
     i64,
 ) -> c_int;
 
-/// C = A B for square matrices, by oneDNN.
-fn dnnl() -> Option<impl Fn(&[f32], &[f32], &mut [f32], usize)> {
+/// By oneDNN.
+fn dnnl() -> Option<Product> {
     let found = function(&[c"libdnnl.so.3", c"libdnnl.so.2"], c"dnnl_sgemm")?;
     // SAFETY: that is its type in both versions.
     let sgemm: DnnlSgemm = unsafe { transmute(found) };
-    Some(move |a: &[f32], b: &[f32], c: &mut [f32], n: usize| {
+    Some(Box::new(move |a, b, c, n| {
         let (size, plain) = (n as i64, b'N' as c_char);
         assert!([a.len(), b.len(), c.len()] == [n * n; 3]);
         // SAFETY: all three are n x n.
@@ -119,7 +122,7 @@ fn dnnl() -> Option<impl Fn(&[f32], &[f32], &mut [f32], usize)> {
             )
         };
         assert_eq!(status, 0);
-    })
+    }))
 }
 
 /// Prints a line of the table: billions of floating-point operations a second.
