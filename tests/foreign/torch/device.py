@@ -54,7 +54,8 @@ class Device:
             contents.append(data)
         written = {}
         for name, result in results.items():
-            before = result.contiguous() if torch.is_tensor(result) else torch.zeros(result[1], dtype=result[0])
+            before = (result.clone(memory_format=torch.contiguous_format) if torch.is_tensor(result)
+                      else torch.zeros(result[1], dtype=result[0]))
             if before.dtype not in TYPES:
                 raise Skip(f"a result of {before.dtype}")
             data, _ = region(before)
