@@ -97,9 +97,26 @@ static void load(void) {
     library.loaded = true;
 }
 
+static void *load_in_thread(void *unused) {
+    (void)unused;
+    load();
+    return NULL;
+}
+
+/* The C library keeps what it has to say about a search that failed until the thread ends, which a queue's thread does
+ * while the process ends: a leak for those who look then. */
+static void load_and_forget_searches(void) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, load_in_thread, NULL) != 0) {
+        load();
+        return;
+    }
+    pthread_join(thread, NULL);
+}
+
 const smtl_dnnl_library *smtl_dnnl_load(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, load);
+    pthread_once(&once, load_and_forget_searches);
     return &library;
 }
 
