@@ -60,6 +60,11 @@ static bool make_engine(void *handle) {
     int (*engine_create)(void **, int, size_t);
     int (*attributes_create)(void **);
     int (*set_scratchpad)(void *, int);
+    int (*set_profiling)(unsigned);
+    /* Else it looks for a profiler on the thread that first needs generated code. */
+    if (find(handle, "dnnl_set_jit_profiling_flags", &set_profiling)) {
+        set_profiling(0);
+    }
     return find(handle, "dnnl_engine_create", &engine_create) &&
            find(handle, "dnnl_primitive_attr_create", &attributes_create) &&
            find(handle, "dnnl_primitive_attr_set_scratchpad_mode", &set_scratchpad) &&
