@@ -43,12 +43,17 @@ pub const MAX_INLINE_BYTES: usize = sys::MTB_MAX_INLINE_BYTES as usize;
 ///
 /// What is set (pipeline, buffers, bytes, threadgroup memory) stays set until it is replaced.
 pub struct ComputeEncoder<'a> {
-    raw: *mut sys::mtb_compute_encoder,
-    /// Ends the encoder; none if another object does.
-    _handle: Option<Handle<sys::mtb_compute_encoder>>,
+    handle: Held<'a>,
     recording: &'a mut Recording,
     /// Of an encoder that places the barriers itself.
     pub(super) dispatches: Option<&'a mut Dispatches>,
+}
+
+enum Held<'a> {
+    /// Dropping it ends the encoder.
+    Own(Handle<sys::mtb_compute_encoder>),
+    /// Its owner ends it.
+    Lent(&'a mut Handle<sys::mtb_compute_encoder>),
 }
 
 impl<'a> ComputeEncoder<'a> {
@@ -57,8 +62,7 @@ impl<'a> ComputeEncoder<'a> {
         recording: &'a mut Recording,
     ) -> ComputeEncoder<'a> {
         ComputeEncoder {
-            raw: handle.as_ptr(),
-            _handle: Some(handle),
+            handle: Held::Own(handle),
             recording,
             dispatches: None,
         }
@@ -66,13 +70,12 @@ impl<'a> ComputeEncoder<'a> {
 
     /// An open encoder that goes on after this value, and places the barriers itself.
     pub(super) fn lent(
-        handle: &'a Handle<sys::mtb_compute_encoder>,
+        handle: &'a mut Handle<sys::mtb_compute_encoder>,
         recording: &'a mut Recording,
         dispatches: &'a mut Dispatches,
     ) -> ComputeEncoder<'a> {
         ComputeEncoder {
-            raw: handle.as_ptr(),
-            _handle: None,
+            handle: Held::Lent(handle),
             recording,
             dispatches: Some(dispatches),
         }
@@ -80,7 +83,10 @@ impl<'a> ComputeEncoder<'a> {
 
     /// The encoder, which lives at least as long as this value.
     pub(super) fn as_ptr(&self) -> *mut sys::mtb_compute_encoder {
-        self.raw
+        match &self.handle {
+            Held::Own(handle) => handle.as_ptr(),
+            Held::Lent(handle) => handle.as_ptr(),
+        }
     }
 
     /// Names the encoder in Metal's tools and errors (`label`).
