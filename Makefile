@@ -139,7 +139,7 @@ foreign-torch: setup-check ## torch's samples for its own operations, through ou
 	$(MAKE) -C tests/foreign/torch run
 
 bench: setup ## the benchmark tables of docs/performance.md
-	cargo bench
+	cargo bench --features candle
 
 stress: setup ## a minute of the scenario that this crate exists for, one of transfers and one of CUDA's calls from 64 threads
 	cargo run --release --quiet --bin metal-bridge -- stress --seconds 60

@@ -1,4 +1,5 @@
-//! Matrix products at Llama's shapes, beside candle's CPU kernels and the `gemm` crate, on as many threads.
+//! Matrix products at Llama's shapes, beside the `gemm` crate and, with the feature `candle`, candle's CPU kernels, on as many
+//! threads.
 //!
 //! One row is decoding: the figure is the bandwidth of the weights. Many rows are prefill: the figure is the arithmetic.
 
@@ -9,9 +10,7 @@ use criterion::Criterion;
 use half::f16;
 use metal_bridge::ops::{Weight, WeightType};
 use metal_bridge::{Buffer, Result, StorageMode};
-use metal_bridge_benches::contenders::{
-    candle_activations, candle_product, candle_q8_0, gemm_product,
-};
+use metal_bridge_benches::contenders::{candle_product, gemm_product};
 use metal_bridge_benches::data;
 use metal_bridge_benches::metal::Metal;
 use metal_bridge_benches::opening::open;
@@ -103,13 +102,9 @@ fn product(c: &mut Criterion, metal: &Metal, format: Format, [n, k]: [usize; 2],
 
     match format {
         Format::Q8_0 => {
-            let weight = candle_q8_0(&encoded, n, k).expect("candle's weights");
-            let x = candle_activations(&activations, m, k).expect("candle's activations");
-            group.bench_function("candle", |b| {
-                b.iter(|| {
-                    candle_product(black_box(&weight), black_box(&x)).expect("candle's product")
-                });
-            });
+            if let Some(mut product) = candle_product(&encoded, [n, k], &activations) {
+                group.bench_function("candle", |b| b.iter(&mut product));
+            }
         }
         Format::F16 => {
             let (w, x) = (data::to_f16(&weights), data::to_f16(&activations));

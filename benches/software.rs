@@ -8,9 +8,7 @@ use std::time::{Duration, Instant};
 use metal_bridge::ops::{Weight, WeightType, shader_sources};
 use metal_bridge::{Buffer, CompileOptions, ComputePipeline, Library, Result, Size, StorageMode};
 use metal_bridge_benches::beside::Row;
-use metal_bridge_benches::contenders::{
-    candle_activations, candle_product, candle_q8_0, copy, gemm_product, sum,
-};
+use metal_bridge_benches::contenders::{candle_product, copy, gemm_product, sum};
 use metal_bridge_benches::data;
 use metal_bridge_benches::metal::Metal;
 use metal_bridge_benches::rounds::{Contender, best_of, repeated};
@@ -189,7 +187,7 @@ fn reduction(kernels: &Kernels, kernel: &str, name: &str) -> Result<Row> {
     ))
 }
 
-/// One row of activations and a matrix of `n` rows in Q8_0, beside candle.
+/// One row of activations and a matrix of `n` rows in Q8_0, beside candle if it is there.
 fn matvec(kernels: &Kernels, n: usize, k: usize) -> Result<Row> {
     let encoded = data::to_q8_0(&data::uniform(n * k, 1));
     let activations = data::uniform(k, 2);
@@ -199,17 +197,11 @@ fn matvec(kernels: &Kernels, n: usize, k: usize) -> Result<Row> {
         .metal
         .device
         .new_buffer(n * 4, StorageMode::Shared)?;
-    let candle_weight = candle_q8_0(&encoded, n, k).expect("candle's weights");
-    let candle_x = candle_activations(&activations, 1, k).expect("candle's activations");
-    let times = best_of(
-        BUDGET,
-        &mut [
-            ops_contender(&kernels.metal, &weight, &x, &y, 1),
-            repeated(DISPATCHES, || {
-                black_box(candle_product(&candle_weight, &candle_x).expect("candle's product"));
-            }),
-        ],
+    let mut contenders = vec![ops_contender(&kernels.metal, &weight, &x, &y, 1)];
+    contenders.extend(
+        candle_product(&encoded, [n, k], &activations).map(|product| repeated(DISPATCHES, product)),
     );
+    let times = best_of(BUDGET, &mut contenders);
     let name = format!("Q8_0 matrix-vector product, {n} x {k}");
     Ok(Row::rates(
         name,

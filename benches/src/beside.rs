@@ -12,7 +12,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// From the times of ours and the yardstick, both of `work` units.
+    /// From the times of ours and the yardstick, if there is one, for `work` units.
     pub fn rates(
         name: String,
         unit: &'static str,
@@ -25,7 +25,7 @@ impl Row {
             name,
             unit,
             ours: rate(times[0]),
-            yardstick: Some((against, rate(times[1]))),
+            yardstick: times.get(1).map(|time| (against, rate(*time))),
         }
     }
 

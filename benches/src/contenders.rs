@@ -1,25 +1,19 @@
 //! The CPU libraries that the kernels are measured beside, on as many threads as the machine has cores.
 
-use candle_core::quantized::{GgmlDType, QMatMul, QStorage, QTensor};
-use candle_core::{Device, Module, Result, Tensor};
 use rayon::prelude::*;
-use std::borrow::Cow;
-use std::sync::Arc;
 
-/// A quantized weight matrix of candle's, `rows` by `columns`, from GGUF's own bytes.
-pub fn candle_q8_0(bytes: &[u8], rows: usize, columns: usize) -> Result<QMatMul> {
-    let storage = QStorage::from_data(Cow::Borrowed(bytes), &Device::Cpu, GgmlDType::Q8_0)?;
-    QMatMul::from_arc(Arc::new(QTensor::new(storage, (rows, columns))?))
-}
+#[cfg(feature = "candle")]
+mod candle;
+#[cfg(feature = "candle")]
+pub use candle::candle_product;
 
-/// Activations for candle, `rows` by `columns`.
-pub fn candle_activations(values: &[f32], rows: usize, columns: usize) -> Result<Tensor> {
-    Tensor::from_slice(values, (rows, columns), &Device::Cpu)
-}
+/// A contender that computes a product at each call.
+pub type Product = Box<dyn FnMut()>;
 
-/// One product with candle: the result is allocated anew, as candle does it.
-pub fn candle_product(weight: &QMatMul, x: &Tensor) -> Result<Tensor> {
-    weight.forward(x)
+/// Without the feature `candle` there is no such contender.
+#[cfg(not(feature = "candle"))]
+pub fn candle_product(_: &[u8], _: [usize; 2], _: &[f32]) -> Option<Product> {
+    None
 }
 
 /// `y[m, n] = x[m, k] * w[n, k]^T` with the gemm crate, all matrices row-major, on all cores.
