@@ -1,5 +1,6 @@
 // Packed vectors in everything that takes vectors: each expression gives the type and the value that it gives of
 // aligned vectors.
+#include <set>
 #include <string>
 #include <vector>
 
@@ -111,18 +112,42 @@ struct components {
     std::string vector() const { return type + std::to_string(count); }
 };
 
+// Every choice of two to four of a vector's components, read, and written where none is named twice; names alternate.
+std::vector<std::string> swizzles_of(int count) {
+    std::vector<std::string> expressions;
+    const auto add = [&](const std::vector<int> &places) {
+        std::string name;
+        for (const int place : places) name += (expressions.size() % 2 ? "rgba" : "xyzw")[place];
+        expressions.push_back("a." + name);
+        if (std::set<int>(places.begin(), places.end()).size() < places.size()) return;
+        const std::string values = std::string("xyzw").substr(0, places.size());
+        expressions.push_back("(a." + name + " = V4(b.x, b.y, c.x, c.y)." + values + ", V(a))");
+        expressions.push_back("(a." + name + " += V4(c.x, c.y, b.x, b.y)." + values + ", V(a))");
+    };
+    for (int first = 0; first < count; ++first) {
+        expressions.push_back(std::string("a.") + "rgba"[first]);
+        expressions.push_back(std::string("(a.") + "rgba"[first] + " = s, V(a))");
+        for (int second = 0; second < count; ++second) {
+            add({first, second});
+            for (int third = 0; third < count; ++third) {
+                add({first, second, third});
+                for (int fourth = 0; fourth < count; ++fourth) add({first, second, third, fourth});
+            }
+        }
+    }
+    return expressions;
+}
+
 std::string function_of(const components &of, const std::string &name, bool packed, const std::string &expression) {
     const std::string size = std::to_string(of.count), prefix = packed ? "packed_" : "";
     return "auto " + name + "(" + prefix + of.vector() + " a, " + prefix + of.vector() + " b, " + prefix + of.vector() +
            " c, " + prefix + "bool" + size + " t, " + prefix + "int" + size + " e, " + of.type +
-           " s) { using V = " + of.vector() + "; thread V r; thread int" + size + " i; (void)r, (void)i; return " +
-           expression + "; }\n";
+           " s) { using V = " + of.vector() + "; using V4 = " + of.type + "4; thread V r; thread int" + size +
+           " i; (void)r, (void)i; return " + expression + "; }\n";
 }
 
 // Of one type of vectors: a kernel that says which expressions differ.
-void test_expressions(const components &of, const std::vector<std::vector<const char *>> &lists) {
-    std::vector<std::string> expressions;
-    for (const auto &list : lists) expressions.insert(expressions.end(), list.begin(), list.end());
+void test_expressions(const components &of, const std::vector<std::string> &expressions) {
     std::string functions, calls;
     for (size_t i = 0; i < expressions.size(); ++i) {
         const std::string number = std::to_string(i);
@@ -162,6 +187,12 @@ void test_expressions(const components &of, const std::vector<std::vector<const 
     }
 }
 
+void test_lists(const components &of, const std::vector<std::vector<const char *>> &lists) {
+    std::vector<std::string> expressions;
+    for (const auto &list : lists) expressions.insert(expressions.end(), list.begin(), list.end());
+    test_expressions(of, expressions);
+}
+
 // Sources that have such functions of their own.
 void test_own_functions() {
     metal_program program(R"(
@@ -189,10 +220,12 @@ kernel void run(device packed_float3 *p, device float *out) {
 }  // namespace
 
 int main() {
-    for (const char *type : {"float", "half"}) test_expressions({type, 3}, {of_all, of_floats, of_floats_and_halves});
-    test_expressions({"bfloat", 3}, {of_all, of_floats});
+    for (const char *type : {"float", "half"}) test_lists({type, 3}, {of_all, of_floats, of_floats_and_halves});
+    test_lists({"bfloat", 3}, {of_all, of_floats});
     for (const components &of : {components{"int", 3}, {"uchar", 4}, {"ulong", 2}, {"short", 3}})
-        test_expressions(of, {of_all, of_integers});
+        test_lists(of, {of_all, of_integers});
+    for (const components &of : {components{"float", 3}, {"uchar", 4}, {"bfloat", 2}})
+        test_expressions(of, swizzles_of(of.count));
     test_own_functions();
     return check::report("msl/packed_test");
 }

@@ -13,15 +13,44 @@ template <class T, int N> using packed_vec = smtl_packed_of<vec<T, N>>;
 #define SMTL_PACKED_ASSIGNMENT(op) \
     SMTL_FUNCTION smtl_packed_of &operator op##=(vec<T, N> b) & { return *this = vec<T, N>(*this) op b; }
 
+// Only the components that are named are read and written. A setter with a component twice does not compile where it is
+// used, as clang's own does not.
+#define SMTL_PACKED_SWIZZLE_OF(n, name, alternative, components, assignments)   \
+    SMTL_FUNCTION constexpr vec<T, n> get_##name() const { return components; } \
+    SMTL_FUNCTION constexpr vec<T, n> put_##name(vec<T, n> value) & {           \
+        static_assert(sizeof(declval<native_t &>().name = value.native) != 0);  \
+        assignments;                                                            \
+        return value;                                                           \
+    }                                                                           \
+    __declspec(property(get = get_##name, put = put_##name)) vec<T, n> name;    \
+    __declspec(property(get = get_##name, put = put_##name)) vec<T, n> alternative;
+#define SMTL_PACKED_SWIZZLE1(a, A)                                     \
+    SMTL_FUNCTION constexpr T get_##A() const { return a; }            \
+    SMTL_FUNCTION constexpr T put_##A(T value) & { return a = value; } \
+    SMTL_PROPERTY(T, get_##A, put_##A, A);
+#define SMTL_PACKED_SWIZZLE2(a, A, b, B) \
+    SMTL_PACKED_SWIZZLE_OF(2, a##b, A##B, (vec<T, 2>(a, b)), (a = value.x, b = value.y))
+#define SMTL_PACKED_SWIZZLE3(a, A, b, B, c, C) \
+    SMTL_PACKED_SWIZZLE_OF(3, a##b##c, A##B##C, (vec<T, 3>(a, b, c)), (a = value.x, b = value.y, c = value.z))
+#define SMTL_PACKED_SWIZZLE4(a, A, b, B, c, C, d, D)                           \
+    SMTL_PACKED_SWIZZLE_OF(4, a##b##c##d, A##B##C##D, (vec<T, 4>(a, b, c, d)), \
+                           (a = value.x, b = value.y, c = value.z, d = value.w))
+
 template <class T, int N> struct smtl_packed_storage;
 template <class T> struct smtl_packed_storage<T, 2> {
+    using native_t = smtl_detail::native_t<T, 2>;
     T x, y;
+    SMTL_SWIZZLES_2(SMTL_PACKED_SWIZZLE)
 };
 template <class T> struct smtl_packed_storage<T, 3> {
+    using native_t = smtl_detail::native_t<T, 3>;
     T x, y, z;
+    SMTL_SWIZZLES_3(SMTL_PACKED_SWIZZLE)
 };
 template <class T> struct smtl_packed_storage<T, 4> {
+    using native_t = smtl_detail::native_t<T, 4>;
     T x, y, z, w;
+    SMTL_SWIZZLES_4(SMTL_PACKED_SWIZZLE)
 };
 
 template <class T, int N> struct smtl_packed_of<vec<T, N>> : smtl_packed_storage<T, N> {
@@ -52,17 +81,6 @@ template <class T, int N> struct smtl_packed_of<vec<T, N>> : smtl_packed_storage
 
     SMTL_FUNCTION T &operator[](int i) & { return reinterpret_cast<T *>(this)[i]; }
     SMTL_FUNCTION const T &operator[](int i) const & { return reinterpret_cast<const T *>(this)[i]; }
-
-    // The leading components and all of them; other swizzles go through the vector.
-    SMTL_FUNCTION vec<T, 2> get_xy() const { return vec<T, N>(*this).xy; }
-    SMTL_FUNCTION void put_xy(vec<T, 2> value) & { this->x = value.x, this->y = value.y; }
-    __declspec(property(get = get_xy, put = put_xy)) vec<T, 2> xy;
-    SMTL_FUNCTION vec<T, 3> get_xyz() const { return vec<T, N>(*this).xyz; }
-    SMTL_FUNCTION void put_xyz(vec<T, 3> value) & { this->x = value.x, this->y = value.y, this->z = value.z; }
-    __declspec(property(get = get_xyz, put = put_xyz)) vec<T, 3> xyz;
-    SMTL_FUNCTION vec<T, 4> get_xyzw() const { return *this; }
-    SMTL_FUNCTION void put_xyzw(vec<T, 4> value) & { *this = value; }
-    __declspec(property(get = get_xyzw, put = put_xyzw)) vec<T, 4> xyzw;
 
     SMTL_PACKED_ASSIGNMENT(+)
     SMTL_PACKED_ASSIGNMENT(-)

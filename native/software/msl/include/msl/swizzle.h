@@ -84,10 +84,11 @@
     SMTL_NEXT2_4(M, __VA_ARGS__, x, r) \
     SMTL_NEXT2_4(M, __VA_ARGS__, y, g) SMTL_NEXT2_4(M, __VA_ARGS__, z, b) SMTL_NEXT2_4(M, __VA_ARGS__, w, a)
 
-#define SMTL_SWIZZLES_FROM(n, a, A) \
-    SMTL_SWIZZLE1(a, A)             \
-    SMTL_NEXT1_##n(SMTL_SWIZZLE2, a, A) SMTL_NEXT2_##n(SMTL_SWIZZLE3, a, A) SMTL_NEXT3_##n(SMTL_SWIZZLE4, a, A)
-#define SMTL_SWIZZLES_2 SMTL_SWIZZLES_FROM(2, x, r) SMTL_SWIZZLES_FROM(2, y, g)
-#define SMTL_SWIZZLES_3 SMTL_SWIZZLES_FROM(3, x, r) SMTL_SWIZZLES_FROM(3, y, g) SMTL_SWIZZLES_FROM(3, z, b)
-#define SMTL_SWIZZLES_4 \
-    SMTL_SWIZZLES_FROM(4, x, r) SMTL_SWIZZLES_FROM(4, y, g) SMTL_SWIZZLES_FROM(4, z, b) SMTL_SWIZZLES_FROM(4, w, a)
+// M1 to M4 declare one swizzle of that many components.
+#define SMTL_SWIZZLES_FROM(M, n, a, A) \
+    M##1(a, A)SMTL_NEXT1_##n(M##2, a, A) SMTL_NEXT2_##n(M##3, a, A) SMTL_NEXT3_##n(M##4, a, A)
+#define SMTL_SWIZZLES_2(M) SMTL_SWIZZLES_FROM(M, 2, x, r) SMTL_SWIZZLES_FROM(M, 2, y, g)
+#define SMTL_SWIZZLES_3(M) SMTL_SWIZZLES_FROM(M, 3, x, r) SMTL_SWIZZLES_FROM(M, 3, y, g) SMTL_SWIZZLES_FROM(M, 3, z, b)
+#define SMTL_SWIZZLES_4(M)         \
+    SMTL_SWIZZLES_FROM(M, 4, x, r) \
+    SMTL_SWIZZLES_FROM(M, 4, y, g) SMTL_SWIZZLES_FROM(M, 4, z, b) SMTL_SWIZZLES_FROM(M, 4, w, a)

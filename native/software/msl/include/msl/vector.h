@@ -252,7 +252,7 @@ template <class T> struct smtl_vector_of<T[2]> {
     SMTL_VECTOR_MEMBERS(2)
     SMTL_FUNCTION constexpr smtl_vector_of(T x, T y)
         : native{typename smtl_detail::component<T>::type(x), typename smtl_detail::component<T>::type(y)} {}
-    SMTL_SWIZZLES_2
+    SMTL_SWIZZLES_2(SMTL_SWIZZLE)
 };
 
 template <class T> struct smtl_vector_of<T[3]> {
@@ -261,7 +261,7 @@ template <class T> struct smtl_vector_of<T[3]> {
     SMTL_FUNCTION constexpr smtl_vector_of(T x, T y, T z) : native{C(x), C(y), C(z)} {}
     SMTL_FUNCTION constexpr smtl_vector_of(T x, vec<T, 2> yz) : native{C(x), yz.native.x, yz.native.y} {}
     SMTL_FUNCTION constexpr smtl_vector_of(vec<T, 2> xy, T z) : native{xy.native.x, xy.native.y, C(z)} {}
-    SMTL_SWIZZLES_3
+    SMTL_SWIZZLES_3(SMTL_SWIZZLE)
 };
 
 template <class T> struct smtl_vector_of<T[4]> {
@@ -277,7 +277,7 @@ template <class T> struct smtl_vector_of<T[4]> {
         : native{C(x), yzw.native.x, yzw.native.y, yzw.native.z} {}
     SMTL_FUNCTION constexpr smtl_vector_of(vec<T, 3> xyz, T w)
         : native{xyz.native.x, xyz.native.y, xyz.native.z, C(w)} {}
-    SMTL_SWIZZLES_4
+    SMTL_SWIZZLES_4(SMTL_SWIZZLE)
 };
 
 // The scalar type and the number of components of scalars and vectors alike.
