@@ -31,7 +31,8 @@ pub(super) fn bits_of<T: Element>(value: T) -> u64 {
 impl Ops {
     /// `y = x` in the type of `y`, element by element: `x` broadcasts to the shape of `y`. Floats round to the nearest, of two
     /// to the even one; from floats to integers they lose their fraction, and what an integer cannot hold is its nearest
-    /// end, NaN 0. Integers wrap. With one type it is a copy, bit by bit. Kernels `convert` of the type of `x`, `select`.
+    /// end, NaN 0. Integers wrap; floats are made of them by way of `f32`, as in PyTorch, so that what has more than 24 bits is
+    /// rounded twice for `bf16`. With one type it is a copy, bit by bit. Kernels `convert` of the type of `x`, `select`.
     ///
     /// # Errors
     ///
