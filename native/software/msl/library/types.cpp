@@ -3,6 +3,7 @@
 #include "types.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <exception>
 #include <optional>
@@ -172,6 +173,44 @@ std::string type_facts(const smtl_library &library, const std::string &source) {
     return std::string(find_section(object, "smtl_types"));
 }
 
+// A type in memory as it is named: of a packed vector its vector's name, of an atomic that of its value.
+struct StoredType {
+    std::string own, plain;
+    std::size_t parts = 1;  // that the type is aligned to one of: components of packed vectors, columns of matrices
+};
+
+// Of a template's instance by its arguments; empty for templates of the source's own.
+std::string instance_name(const std::vector<std::string> &words) {
+    const std::string &name = words[0];
+    if ((name == "vec" || name == "packed_vec") && words.size() == 3) return words[1] + words[2];
+    if (name == "matrix" && words.size() >= 3) return words[1] + words[2] + "x" + words.back();
+    if ((name == "atomic" || name == "_atomic") && words.size() == 2) return words[1];
+    return {};
+}
+
+StoredType stored_type(std::string_view parameter_type) {
+    std::vector<std::string> words;
+    bool is_instance = false;
+    for (const Token &token : tokenize(parameter_type)) {
+        is_instance = is_instance || token.is("<");
+        if (token.is("metal")) continue;
+        if (is_word_of_a_type(token) || token.kind == TokenKind::number) words.emplace_back(token.text);
+    }
+    StoredType type;
+    if (words.empty()) return type;
+    type.own = is_instance ? "" : words.back();
+    type.plain = is_instance ? instance_name(words) : words.back();
+    const bool is_packed = words[0] == "packed_vec" || type.plain.starts_with("packed_");
+    for (const std::string_view prefix : {"packed_", "atomic_"}) {
+        if (type.plain.starts_with(prefix)) type.plain.erase(0, prefix.size());
+    }
+    const std::size_t columns = type.plain.find_last_of('x');
+    const std::size_t digit = is_packed ? type.plain.size() - 1 : columns == std::string::npos ? 0 : columns - 1;
+    if (digit > 0 && digit < type.plain.size() && std::isdigit(static_cast<unsigned char>(type.plain[digit])))
+        type.parts = static_cast<std::size_t>(type.plain[digit] - '0');
+    return type;
+}
+
 }  // namespace
 
 bool TypeTable::fill(const smtl_library &library, const std::string &name, Structure &found) {
@@ -241,27 +280,23 @@ const smtl_type *TypeTable::structure(const smtl_library &library, const std::st
 }
 
 const smtl_type *TypeTable::find(const smtl_library &library, std::string_view parameter_type, std::size_t size) {
-    const Tokens tokens = tokenize(parameter_type);
-    std::string name;
-    for (const Token &token : tokens) {
-        const bool space = token.is("device") || token.is("constant") || token.is("threadgroup") || token.is("thread");
-        if (is_word_of_a_type(token) && !space) name = std::string(token.text);
-    }
+    const StoredType wanted = stored_type(parameter_type);
     const std::lock_guard lock(mutex_);
     depth_ = 0;
     for (std::uint32_t type = 3; type <= last_data_type; ++type) {
-        if (name != data_type_name(type)) continue;
-        const auto [known, is_new] = builtin_.try_emplace({name, size});
+        if (wanted.plain != data_type_name(type)) continue;
+        const auto [known, is_new] = builtin_.try_emplace({wanted.plain, size, wanted.parts});
         // Others may be reading one that is known.
         if (is_new) {
             known->second.data_type = type;
             known->second.size = size;
             // Up to 16 bytes a vector is aligned to its size.
-            known->second.alignment = size == 0 ? 1 : std::min<std::size_t>(size & -size, 16);
+            const std::size_t part = size / std::max<std::size_t>(wanted.parts, 1);
+            known->second.alignment = part == 0 ? 1 : std::min<std::size_t>(part & -part, 16);
         }
         return &known->second;
     }
-    return name.empty() ? nullptr : structure(library, name);
+    return wanted.own.empty() ? nullptr : structure(library, wanted.own);
 }
 
 }  // namespace smtl::msl

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "msl/msl.h"
@@ -37,7 +37,7 @@ private:
 
     std::mutex mutex_;
     std::map<std::string, std::unique_ptr<Structure>> structures_;
-    std::map<std::pair<std::string, std::size_t>, smtl_type> builtin_;  // by name and size
+    std::map<std::tuple<std::string, std::size_t, std::size_t>, smtl_type> builtin_;  // by name, size and parts
     std::size_t depth_ = 0;  // of structures in structures that are being filled
 };
 

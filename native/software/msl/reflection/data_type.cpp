@@ -32,6 +32,9 @@ constexpr std::array<Family, 12> families = {{
     {121, "bfloat", 2, "ushort"},
 }};
 
+// Behind the vectors of 2, 3 and 4 of floats and of halves come their matrices: by columns, then by rows.
+constexpr std::array<Family, 2> matrices = {{{7, "float", 4, nullptr}, {20, "half", 2, nullptr}}};
+
 const Family *family_of(std::uint32_t data_type) {
     for (const Family &family : families) {
         if (data_type >= family.scalar && data_type < family.scalar + 4) return &family;
@@ -52,6 +55,11 @@ std::string data_type_name(std::uint32_t data_type) {
     if (data_type == struct_data_type) return "struct";
     if (data_type == array_data_type) return "array";
     if (data_type == pointer_data_type) return "pointer";
+    for (const Family &matrix : matrices) {
+        const std::uint32_t number = data_type - matrix.scalar;
+        if (data_type < matrix.scalar || number >= 9) continue;
+        return matrix.name + std::to_string(2 + number / 3) + "x" + std::to_string(2 + number % 3);
+    }
     const Family *family = family_of(data_type);
     if (!family) return "MTLDataType " + std::to_string(data_type);
     const std::uint32_t components = data_type - family->scalar + 1;

@@ -253,6 +253,43 @@ static void test_array(void) {
     [library release];
 }
 
+/* Matrices, packed vectors, atomics, and what templates make: behind buffers and in structures. */
+static void test_stored_types(void) {
+    NSError *error = nil;
+    NSString *text =
+        @"#include <metal_stdlib>\nusing namespace metal;\n"
+         "template <typename T> struct Pair { T a, b; };\n"
+         "struct All { float4x4 m; half2x3 h; packed_float3 p; atomic_uint a; float3x3 many[2];\n"
+         "    packed_vec<uchar, 4> u; matrix<float, 2, 4> w; };\n"
+         "kernel void k(constant All &all, device float3x4 *m, device atomic_int *a, device packed_half3 *p,\n"
+         "    device metal::vec<half, 2> *v, device atomic<uint> *b, device matrix<half, 4> *w,\n"
+         "    device packed_vec<short, 4> *u, device Pair<float> *own) { *m = float3x4(0); own->a = all.m[0][0];\n"
+         "    atomic_store_explicit(a, 1, memory_order_relaxed); (void)p, (void)v, (void)b, (void)w, (void)u; }\n";
+    id<MTLLibrary> library = [device newLibraryWithSource:text options:nil error:&error];
+    MTLFunctionReflection *reflection = [library reflectionForFunctionWithName:@"k"];
+    const struct {
+        MTLDataType type;
+        NSUInteger alignment;
+    } expected[] = {{MTLDataTypeStruct, 16}, {MTLDataTypeFloat3x4, 16}, {MTLDataTypeInt, 4},
+                    {MTLDataTypeHalf3, 2},   {MTLDataTypeHalf2, 4},     {MTLDataTypeUInt, 4},
+                    {MTLDataTypeHalf4x4, 8}, {MTLDataTypeShort4, 2},    {MTLDataTypeNone, 0}};
+    CHECK([[reflection bindings] count] == 9);
+    for (NSUInteger i = 0; i < [[reflection bindings] count]; i++) {
+        id<MTLBufferBinding> binding = (id<MTLBufferBinding>)[[reflection bindings] objectAtIndex:i];
+        CHECK([binding bufferDataType] == expected[i].type);
+        CHECK(expected[i].alignment == 0 || [binding bufferAlignment] == expected[i].alignment);
+    }
+    MTLStructType *all = [(id<MTLBufferBinding>)[[reflection bindings] objectAtIndex:0] bufferStructType];
+    const MTLDataType members[] = {MTLDataTypeFloat4x4, MTLDataTypeHalf2x3, MTLDataTypeFloat3,  MTLDataTypeUInt,
+                                   MTLDataTypeArray,    MTLDataTypeUChar4,  MTLDataTypeFloat2x4};
+    CHECK([[all members] count] == 7);
+    for (NSUInteger i = 0; i < [[all members] count]; i++) {
+        CHECK([(MTLStructMember *)[[all members] objectAtIndex:i] dataType] == members[i]);
+    }
+    CHECK([[[all memberByName:@"many"] arrayType] elementType] == MTLDataTypeFloat3x3);
+    [library release];
+}
+
 static void test_layout(void) {
     NSArray *all = [NSArray arrayWithObjects:descriptor(MTLDataTypeChar, 0, 0), descriptor(MTLDataTypeFloat3, 1, 0),
                                              descriptor(MTLDataTypeHalf4x4, 2, 0), descriptor(MTLDataTypeULong, 3, 2),
@@ -279,6 +316,7 @@ int main(void) {
         RUN(test_descriptors);
         RUN(test_function);
         RUN(test_array);
+        RUN(test_stored_types);
         RUN(test_layout);
         [queue release];
     }

@@ -1,9 +1,21 @@
 // Where the members of a structure lie and what they are, for the host to read from a section of an object file.
 #pragma once
 
+#include <msl/matrix.h>
+#include <msl/packed.h>
 #include <msl/reflection.h>
+#include <smtl/atomics.h>
 
 namespace smtl {
+
+// MTLDataType of what lies in memory: of a packed vector its vector's, of an atomic that of its value.
+template <class T> constexpr unsigned stored_type = data_type<T>;
+template <class V> inline constexpr unsigned stored_type<metal::smtl_packed_of<V>> = data_type<V>;
+template <class T> inline constexpr unsigned stored_type<metal::_atomic<T>> = data_type<T>;
+template <int Columns, int Rows>
+inline constexpr unsigned stored_type<metal::matrix<float, Columns, Rows>> = 7 + 3 * (Columns - 2) + Rows - 2;
+template <int Columns, int Rows>
+inline constexpr unsigned stored_type<metal::matrix<half, Columns, Rows>> = 20 + 3 * (Columns - 2) + Rows - 2;
 
 // Of a member without [[id(n)]].
 constexpr unsigned long no_index = ~0ul;
@@ -34,7 +46,7 @@ template <class T> struct member_shape {
 #define SMTL_MEMBER_FACTS(S, M)                                                                                        \
     __builtin_offsetof(S, M), smtl::member_shape<decltype(S::M)>::length, smtl::member_shape<decltype(S::M)>::pointer, \
         metal::is_const_v<typename smtl::member_shape<decltype(S::M)>::target>,                                        \
-        smtl::data_type<typename smtl::member_shape<decltype(S::M)>::base>,                                            \
+        smtl::stored_type<typename smtl::member_shape<decltype(S::M)>::base>,                                          \
         __is_class(typename smtl::member_shape<decltype(S::M)>::base),                                                 \
         smtl::complete_size<typename smtl::member_shape<decltype(S::M)>::base>::value,                                 \
         alignof(typename smtl::member_shape<decltype(S::M)>::base),                                                    \
