@@ -90,8 +90,7 @@
     SMTL_SIMD_MATRIX_PRODUCT(T, 2, C, R)   \
     SMTL_SIMD_MATRIX_PRODUCT(T, 3, C, R)   \
     SMTL_SIMD_MATRIX_PRODUCT(T, 4, C, R)
-/* Determinant and inverse by elimination with the largest pivot; the inverse of what has none is infinities and NaNs.
- */
+/* The inverse by elimination with the largest pivot; of what has none it is infinities and NaNs. */
 #define SMTL_SIMD_MATRIX_SQUARE(T, N)                                                                                  \
     SMTL_SIMD_FUNCTION simd_##T##N##x##N simd_diagonal_matrix(simd_##T##N diagonal) {                                  \
         simd_##T##N##x##N x;                                                                                           \
@@ -101,10 +100,9 @@
         }                                                                                                              \
         return x;                                                                                                      \
     }                                                                                                                  \
-    SMTL_SIMD_FUNCTION simd_##T##1 simd_eliminate(simd_##T##N##x##N x, simd_##T##N##x##N *inverse) {                   \
+    SMTL_SIMD_FUNCTION simd_##T##N##x##N simd_inverse(simd_##T##N##x##N x) {                                           \
         const simd_##T##N ones = 1;                                                                                    \
         simd_##T##N##x##N y = simd_diagonal_matrix(ones);                                                              \
-        simd_##T##1 determinant = 1;                                                                                   \
         for (int c = 0; c < N; c++) {                                                                                  \
             int pivot = c;                                                                                             \
             for (int r = c + 1; r < N; r++) {                                                                          \
@@ -112,7 +110,6 @@
                     __builtin_fabs((double)x.columns[r][c]) > __builtin_fabs((double)x.columns[pivot][c]) ? r : pivot; \
             }                                                                                                          \
             const simd_##T##N moved = x.columns[pivot], moved_too = y.columns[pivot];                                  \
-            determinant = determinant == 0 ? 0 : determinant * (pivot == c ? moved[c] : -moved[c]);                    \
             x.columns[pivot] = x.columns[c];                                                                           \
             y.columns[pivot] = y.columns[c];                                                                           \
             x.columns[c] = moved / moved[c];                                                                           \
@@ -123,17 +120,22 @@
                 y.columns[r] -= factor * y.columns[c];                                                                 \
             }                                                                                                          \
         }                                                                                                              \
-        *inverse = y;                                                                                                  \
-        return determinant;                                                                                            \
+        return y;                                                                                                      \
+    }
+/* By cofactors: exact for small integers, as the shading language's. */
+#define SMTL_SIMD_DETERMINANTS(T)                                                                                      \
+    SMTL_SIMD_FUNCTION simd_##T##1 simd_determinant(simd_##T##2x2 x) {                                                 \
+        return x.columns[0].x * x.columns[1].y - x.columns[1].x * x.columns[0].y;                                      \
     }                                                                                                                  \
-    SMTL_SIMD_FUNCTION simd_##T##1 simd_determinant(simd_##T##N##x##N x) {                                             \
-        simd_##T##N##x##N inverse;                                                                                     \
-        return simd_eliminate(x, &inverse);                                                                            \
+    SMTL_SIMD_FUNCTION simd_##T##1 simd_determinant(simd_##T##3x3 x) {                                                 \
+        const simd_##T##3 a = x.columns[0], b = x.columns[1], c = x.columns[2];                                        \
+        return a.x * (b.y * c.z - b.z * c.y) + a.y * (b.z * c.x - b.x * c.z) + a.z * (b.x * c.y - b.y * c.x);          \
     }                                                                                                                  \
-    SMTL_SIMD_FUNCTION simd_##T##N##x##N simd_inverse(simd_##T##N##x##N x) {                                           \
-        simd_##T##N##x##N inverse;                                                                                     \
-        simd_eliminate(x, &inverse);                                                                                   \
-        return inverse;                                                                                                \
+    SMTL_SIMD_FUNCTION simd_##T##1 simd_determinant(simd_##T##4x4 x) {                                                 \
+        const simd_##T##4 a = x.columns[0], b = x.columns[1], c = x.columns[2], d = x.columns[3];                      \
+        return (a.x * b.y - a.y * b.x) * (c.z * d.w - c.w * d.z) - (a.x * b.z - a.z * b.x) * (c.y * d.w - c.w * d.y) + \
+               (a.x * b.w - a.w * b.x) * (c.y * d.z - c.z * d.y) + (a.y * b.z - a.z * b.y) * (c.x * d.w - c.w * d.x) - \
+               (a.y * b.w - a.w * b.y) * (c.x * d.z - c.z * d.x) + (a.z * b.w - a.w * b.z) * (c.x * d.y - c.y * d.x);  \
     }
 #define SMTL_SIMD_MATRIX_FUNCTIONS(T)              \
     SMTL_SIMD_MATRIX_COLUMNS(T, 2)                 \
@@ -143,7 +145,8 @@
     SMTL_SIMD_SHAPES(SMTL_SIMD_MATRIX_PRODUCTS, T) \
     SMTL_SIMD_MATRIX_SQUARE(T, 2)                  \
     SMTL_SIMD_MATRIX_SQUARE(T, 3)                  \
-    SMTL_SIMD_MATRIX_SQUARE(T, 4)
+    SMTL_SIMD_MATRIX_SQUARE(T, 4)                  \
+    SMTL_SIMD_DETERMINANTS(T)
 SMTL_SIMD_MATRIX_FUNCTIONS(half)
 SMTL_SIMD_MATRIX_FUNCTIONS(float)
 SMTL_SIMD_MATRIX_FUNCTIONS(double)
@@ -152,6 +155,7 @@ SMTL_SIMD_MATRIX_FUNCTIONS(double)
 #undef SMTL_SIMD_MATRIX_PRODUCT
 #undef SMTL_SIMD_MATRIX_PRODUCTS
 #undef SMTL_SIMD_MATRIX_SQUARE
+#undef SMTL_SIMD_DETERMINANTS
 #undef SMTL_SIMD_MATRIX_FUNCTIONS
 
 /* The same with rows in place of columns, and the matrix that changes nothing. */

@@ -56,4 +56,38 @@ SMTL_SIMD_MAKE(float, float)
 SMTL_SIMD_MAKE(double, double)
 #undef SMTL_SIMD_MAKE
 
+/* The longer ones, of two halves. */
+#define SMTL_SIMD_MAKE_LONG(T, N, HALF)                                                     \
+    SMTL_SIMD_FUNCTION simd_##T##N simd_make_##T##N(simd_##T##HALF lo, simd_##T##HALF hi) { \
+        simd_##T##N v;                                                                      \
+        v.lo = lo;                                                                          \
+        v.hi = hi;                                                                          \
+        return v;                                                                           \
+    }                                                                                       \
+    SMTL_SIMD_FUNCTION simd_##T##N simd_make_##T##N(simd_##T##N v) { return v; }
+#define SMTL_SIMD_MAKE_TO_16(T)  \
+    SMTL_SIMD_MAKE_LONG(T, 8, 4) \
+    SMTL_SIMD_MAKE_LONG(T, 16, 8)
+#define SMTL_SIMD_MAKE_TO_32(T) \
+    SMTL_SIMD_MAKE_TO_16(T)     \
+    SMTL_SIMD_MAKE_LONG(T, 32, 16)
+#define SMTL_SIMD_MAKE_TO_64(T) \
+    SMTL_SIMD_MAKE_TO_32(T)     \
+    SMTL_SIMD_MAKE_LONG(T, 64, 32)
+SMTL_SIMD_MAKE_TO_64(char)
+SMTL_SIMD_MAKE_TO_64(uchar)
+SMTL_SIMD_MAKE_TO_32(short)
+SMTL_SIMD_MAKE_TO_32(ushort)
+SMTL_SIMD_MAKE_TO_32(half)
+SMTL_SIMD_MAKE_TO_16(int)
+SMTL_SIMD_MAKE_TO_16(uint)
+SMTL_SIMD_MAKE_TO_16(float)
+SMTL_SIMD_MAKE_LONG(long, 8, 4)
+SMTL_SIMD_MAKE_LONG(ulong, 8, 4)
+SMTL_SIMD_MAKE_LONG(double, 8, 4)
+#undef SMTL_SIMD_MAKE_LONG
+#undef SMTL_SIMD_MAKE_TO_16
+#undef SMTL_SIMD_MAKE_TO_32
+#undef SMTL_SIMD_MAKE_TO_64
+
 #endif

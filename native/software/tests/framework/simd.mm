@@ -22,6 +22,10 @@ void test_making() {
     CHECK(!simd_equal(v, v.yxzw) && v.x == 1 && v.w == 4 && v[2] == 3 && simd_equal(v.zyx, simd_make_float3(3, 2, 1)));
     CHECK(simd_equal(simd_int(v * 1.75f), simd_make_int4(1, 3, 5, 7)) &&
           simd_equal(simd_float(simd_make_uchar2(255, 1)), simd_make_float2(255, 1)));
+    const simd_float16 sixteen = simd_make_float16(simd_make_float8(v, v + 4), simd_make_float8(v + 8, v + 12));
+    for (int i = 0; i < 16; i++) CHECK(sixteen[i] == i + 1);
+    CHECK(simd::make_char64(simd_char32(1), simd_char32(2))[32] == 2 &&
+          simd::make_double8(simd_double4(3), simd_double4(4))[7] == 4);
     CHECK(simd::make_half2(1, 2).y == 2 && sizeof(simd::char64) == 64 && sizeof(simd_short3) == 8 &&
           alignof(packed_float4) == 4);
 }
@@ -92,6 +96,17 @@ void test_matrices() {
     CHECK(near(simd_determinant(simd_diagonal_matrix(simd_make_double4(1, 2, 3, -4))), -24));
     const simd_float2x2 singular = simd_matrix(simd_make_float2(1, 2), simd_make_float2(2, 4));
     CHECK(simd_determinant(singular) == 0 && !std::isfinite(simd_inverse(singular).columns[0].x));
+    // What small integers multiply to is exact: a singular matrix has the determinant 0.
+    for (int i = 0; i < 81; i++) {
+        const float a = i % 3 + 1, b = i / 3 % 3 + 2, c = i / 9 % 3 + 5, d = i / 27 - 4;
+        CHECK(simd_determinant(simd_matrix(simd_make_float2(a, b), simd_make_float2(c, d))) == a * d - b * c);
+        const simd_double3 p = simd_make_double3(a, b, c), q = simd_make_double3(d, a, 7);
+        CHECK(simd_determinant(simd_matrix(p, q, 3 * p - 2 * q)) == 0);
+        const simd_float4 r = simd_make_float4(a, b, c, d), s = r.yzwx, t = r.wwxy;
+        CHECK(simd_determinant(simd_matrix(r, s, t, r + 5 * s - 3 * t)) == 0);
+        CHECK(simd_determinant(simd_matrix(r, s, t, simd_make_float4(0, 0, 0, 1))) ==
+              simd_determinant(simd_matrix(r.xyz, s.xyz, t.xyz)));
+    }
     simd::float4x4 m(simd_make_float4(1, 2, 3, 4));
     m *= 2;
     m += matrix_identity_float4x4;
