@@ -17,6 +17,9 @@ MTLHazardTrackingMode SMTLHazardTrackingModeOf(MTLResourceOptions options);
 @public
     SMTLDevice *_device;
     MTLResourceOptions _options;
+
+@private
+    MTLPurgeableState _purgeableState;
 }
 @property (readonly) id<MTLDevice> device;
 @property (readonly) MTLResourceOptions resourceOptions;

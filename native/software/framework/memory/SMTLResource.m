@@ -55,10 +55,13 @@ MTLResourceOptions SMTLResolveOptions(const char *where, MTLResourceOptions opti
     return SMTLHazardTrackingModeOf(_options);
 }
 
-/* Nothing is ever purged: the state stays as it is. */
+/* Nothing is ever purged, but the state is kept. */
 - (MTLPurgeableState)setPurgeableState:(MTLPurgeableState)state {
-    (void)state;
-    return MTLPurgeableStateNonVolatile;
+    const MTLPurgeableState before = state == MTLPurgeableStateKeepCurrent
+                                         ? __atomic_load_n(&_purgeableState, __ATOMIC_RELAXED)
+                                         : __atomic_exchange_n(&_purgeableState, state, __ATOMIC_RELAXED);
+    /* What has not been set yet is 0. */
+    return before == 0 ? MTLPurgeableStateNonVolatile : before;
 }
 
 @end

@@ -34,6 +34,9 @@ static void test_properties(void) {
     CHECK([buffer device] == device);
     CHECK([buffer heap] == nil && [buffer heapOffset] == 0);
     CHECK([buffer setPurgeableState:MTLPurgeableStateKeepCurrent] == MTLPurgeableStateNonVolatile);
+    CHECK([buffer setPurgeableState:MTLPurgeableStateVolatile] == MTLPurgeableStateNonVolatile);
+    CHECK([buffer setPurgeableState:MTLPurgeableStateKeepCurrent] == MTLPurgeableStateVolatile);
+    CHECK([buffer setPurgeableState:MTLPurgeableStateNonVolatile] == MTLPurgeableStateVolatile);
     CHECK([buffer label] == nil);
     NSMutableString *label = [NSMutableString stringWithString:@"weights"];
     [buffer setLabel:label];

@@ -6,7 +6,7 @@ static NSString *const logging_source =
     @"#include <metal_stdlib>\n"
      "#include <metal_logging>\n"
      "using namespace metal;\n"
-     "constant os_log shapes(\"test.shapes\", \"drawing\");\n"
+     "constexpr constant os_log shapes(\"test.shapes\", \"drawing\");\n"
      "enum kind : short { one = 1, minus = -1 };\n"
      "kernel void values(device float *a [[buffer(0)]]) {\n"
      "    shapes.log(\"int %d %5i|%-4d|%+d unsigned %u %x %#o\", -7, 42, 3, 4, 3000000000u, 255u, 8);\n"
@@ -24,7 +24,8 @@ static NSString *const logging_source =
      "    os_log_default.log(\"thread %u of %u\", i, g);\n"
      "}\n"
      "kernel void fails(device int *a [[buffer(0)]]) {\n"
-     "    os_log_default.log_error(\"before\");\n"
+     "    constexpr os_log own(\"\", \"\");\n"
+     "    own.log_error(\"before\");\n"
      "    *(volatile device int *)nullptr = 1;\n"
      "    os_log_default.log_error(\"after\");\n"
      "}\n";

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common.h"
+#include "spaces.h"
 
 #if SMTL_LOGGING
 #include <smtl/log.h>
@@ -20,12 +21,14 @@ enum os_log_type : uchar {
 
 #if SMTL_LOGGING
 struct os_log {
-    constexpr os_log() : subsystem_(""), category_("") {}
-    constexpr os_log(const char *subsystem, const char *category) : subsystem_(subsystem), category_(category) {}
+    // In the space of literals: a pointer that has left it is no constant expression.
+    using text = SMTL_CONSTANT char *;
+    constexpr os_log() : subsystem_(nullptr), category_(nullptr) {}
+    constexpr os_log(text subsystem, text category) : subsystem_(subsystem), category_(category) {}
 
     template <class... Arguments>
     SMTL_FUNCTION void log_with_type(os_log_type type, const char *format, Arguments... arguments) const {
-        smtl::log(type, subsystem_, category_, format, arguments...);
+        smtl::log(type, plain(subsystem_), plain(category_), format, arguments...);
     }
 #else
 // The strings are of whatever type literals have: `constant char *` in Metal.
@@ -53,8 +56,8 @@ struct os_log {
 
 #if SMTL_LOGGING
 private:
-    const char *subsystem_;
-    const char *category_;
+    static SMTL_FUNCTION const char *plain(text name) { return name ? (const char *)name : ""; }
+    text subsystem_, category_;
 #endif
 };
 
