@@ -11,8 +11,8 @@ use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
 use crate::ops::{Ops, View};
 
-/// The largest head that the kernels have registers for.
-const MAX_HEAD_SIZE: usize = 256;
+/// The most elements of a head of [attention](crate::Ops::attention): what the kernels have registers for.
+pub const MAX_HEAD_SIZE: usize = 256;
 
 /// How the elements of a cache are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -53,7 +53,7 @@ mod weight;
 pub(crate) use launch::bytes4;
 
 pub use attention::AttentionShape;
-pub use kv_cache::{KvCache, KvElement, KvShape};
+pub use kv_cache::{KvCache, KvElement, KvShape, MAX_HEAD_SIZE};
 pub use lane_execution::LaneExecution;
 pub use ops::Ops;
 pub use rope::{RopePairing, RopeShape, rope_frequencies};

@@ -206,4 +206,13 @@ impl<const N: usize> Walk<N> {
         }
         walk
     }
+
+    /// A dimension along which a tensor lies without gaps that has gaps along the innermost one.
+    pub(crate) fn transposed_axis(&self) -> Option<usize> {
+        let is_transposed = |strides: &[usize; N]| {
+            let inner = &self.strides[0];
+            (0..N).any(|n| strides[n] == 1 && inner[n] > 1)
+        };
+        (1..self.strides.len()).find(|axis| is_transposed(&self.strides[*axis]))
+    }
 }

@@ -20,6 +20,10 @@ pub(super) const MAX_TENSORS: usize = 4;
 /// The most numbers of an operation besides its scalar, as in `shaders/tensor/tensor.h`.
 pub(super) const MAX_PARAMETERS: usize = 5;
 
+/// Elements of a row that a thread takes where lanes run in turn and an operand is transposed: their cache lines stay in the
+/// first-level cache while the threads after it read what else they hold.
+const TRANSPOSED_PER_THREAD: usize = 32;
+
 /// `Walk` of `shaders/tensor/tensor.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -273,8 +277,14 @@ impl Walked<'_> {
         lanes: LaneExecution,
         is_dense: bool,
     ) -> Result<(Arguments, Option<Grid>)> {
-        // Neighbouring threads of a GPU should read neighbouring elements; one that runs alone should have a long row.
+        // Neighbouring threads of a GPU should read neighbouring elements. One that runs alone should have a long row; if an
+        // operand is transposed, a short one, and the threads after it should read the rest of the operand's cache lines.
+        let transposed = match lanes {
+            LaneExecution::InTurn => walk.transposed_axis(),
+            LaneExecution::Lockstep => None,
+        };
         let (per_thread, threads) = match (lanes, is_dense) {
+            (LaneExecution::InTurn, _) if transposed.is_some() => (TRANSPOSED_PER_THREAD, 32),
             (LaneExecution::InTurn, _) => (2 * lanes.block(), 32),
             (LaneExecution::Lockstep, true) => (lanes.block(), 256),
             (LaneExecution::Lockstep, false) => (1, 256),
@@ -292,6 +302,10 @@ impl Walked<'_> {
             arguments.shape[axis] = *size as u64;
             arguments.strides[axis] = strides.map(|stride| stride as u64);
         }
+        if let Some(axis) = transposed {
+            arguments.shape.swap(1, axis);
+            arguments.strides.swap(1, axis);
+        }
         let whole = &self.parts[0].layout;
         if whole.count() == 0 {
             return Ok((arguments, None));
@@ -305,7 +319,11 @@ impl Walked<'_> {
             );
             return Err(Error::OutOfRange(Failure::new(self.function, message)));
         }
-        let width = columns.min(threads);
+        let width = if transposed.is_some() {
+            1
+        } else {
+            columns.min(threads)
+        };
         let grid = Grid::Threads {
             grid: Size::new(columns, rows, 1),
             threadgroup: Size::new(width, rows.min(threads / width), 1),
