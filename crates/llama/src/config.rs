@@ -1,5 +1,7 @@
 //! [`ModelConfig`]: the hyperparameters of a model in the Llama architecture.
 
+use metal_bridge::ops::MAX_HEAD_SIZE;
+
 use super::error::{Error, Result};
 use super::gguf::{Gguf, Required};
 
@@ -71,7 +73,8 @@ impl ModelConfig {
                 reason,
             ));
         }
-        let head_dim = match keys.optional_dimension("llama.attention.key_length")? {
+        let key_length = keys.optional_dimension("llama.attention.key_length")?;
+        let head_dim = match key_length {
             Some(head_dim) => head_dim,
             None if width % heads == 0 => width / heads,
             None => {
@@ -80,6 +83,16 @@ impl ModelConfig {
                 return Err(hyperparameter("llama.attention.head_count", heads, reason));
             }
         };
+        if head_dim % 4 != 0 || head_dim > MAX_HEAD_SIZE {
+            let possible = format!("not a multiple of 4 up to {MAX_HEAD_SIZE}, as attention needs");
+            return Err(match key_length {
+                Some(_) => hyperparameter("llama.attention.key_length", head_dim, possible),
+                None => {
+                    let reason = format!("heads have {head_dim} elements then: {possible}");
+                    hyperparameter("llama.attention.head_count", heads, reason)
+                }
+            });
+        }
         let value_dim = keys
             .optional_dimension("llama.attention.value_length")?
             .unwrap_or(head_dim);

@@ -4,7 +4,7 @@ use super::config::ModelConfig;
 use super::error::{Error, Result};
 use super::forward::{Outputs, Pass};
 use super::model::Model;
-use super::sampling::{Sampler, SamplingError};
+use super::sampling::Sampler;
 use super::scratch::Scratch;
 use metal_bridge::ops::{KvCache, KvElement, KvShape};
 use metal_bridge::{CommandQueue, StorageMode, Submission};
@@ -248,14 +248,17 @@ impl Session {
     pub fn sample(&self, sampler: &mut Sampler) -> Result<u32> {
         self.check_logits()?;
         let logits = self.scratch.logits.wait_read::<f32>()?;
-        if !sampler.is_greedy() {
-            return Ok(sampler.sample(&logits)?);
+        if sampler.is_greedy() {
+            let best = self.scratch.best.wait_read::<u32>()?[0];
+            // Infinity is the GPU's best: then the sampler looks through the others.
+            if logits
+                .get(best as usize)
+                .is_some_and(|logit| logit.is_finite())
+            {
+                return Ok(best);
+            }
         }
-        let best = self.scratch.best.wait_read::<u32>()?[0];
-        match logits.get(best as usize) {
-            Some(logit) if logit.is_finite() => Ok(best),
-            _ => Err(SamplingError::NoLogits.into()),
-        }
+        Ok(sampler.sample(&logits)?)
     }
 
     fn config(&self) -> &ModelConfig {

@@ -307,3 +307,35 @@ fn weights_that_give_no_numbers_are_an_error() {
         );
     }
 }
+
+#[test]
+fn infinite_logits_leave_the_best_of_the_others() {
+    let file = write_model(&small(), 2);
+    let gguf = metal_bridge_llama::gguf::Gguf::open(&file.path).unwrap();
+    let start_of = |name| gguf.tensor(name).unwrap().offset() as usize;
+    let (norm, output) = (start_of("output_norm.weight"), start_of("output.weight"));
+    drop(gguf);
+    let mut bytes = std::fs::read(&file.path).unwrap();
+    bytes[norm..norm + 4].copy_from_slice(&1e38f32.to_le_bytes());
+    // Of two tokens the largest weights that Q8_0 has, one of either sign: one of their logits is infinity.
+    let row = 64 / 32 * 34;
+    for (token, quant) in [(1, 127i8), (2, -127)] {
+        let block = output + token * row;
+        bytes[block..block + 2].copy_from_slice(&half::f16::MAX.to_le_bytes());
+        bytes[block + 2] = quant.to_le_bytes()[0];
+    }
+    std::fs::write(&file.path, bytes).unwrap();
+    let model = Model::load(&crate::support::device(), &file.path).unwrap();
+    let mut session = session(&model, 16);
+    session.feed(&[1, 2, 3]).unwrap();
+    let logits = session.logits().unwrap();
+    assert!(logits.contains(&f32::INFINITY));
+    let mut greedy = Sampler::new(Sampling {
+        temperature: 0.0,
+        ..Sampling::default()
+    })
+    .unwrap();
+    let best = session.sample(&mut greedy).unwrap();
+    assert!(logits[best as usize].is_finite());
+    assert_eq!(best, greedy.sample(&logits).unwrap());
+}

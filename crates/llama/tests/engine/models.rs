@@ -234,6 +234,11 @@ fn impossible_hyperparameters_are_named() {
             "the length of values differs from that of keys (16)",
         ),
         (
+            "llama.attention.key_length",
+            Value::U32(6),
+            "not a multiple of 4 up to 256, as attention needs",
+        ),
+        (
             "llama.rope.dimension_count",
             Value::U32(18),
             "not an even number up to the head's 16",
@@ -270,6 +275,12 @@ fn impossible_hyperparameters_are_named() {
             "{error}"
         );
     }
+    let error = refusal(|parts| {
+        parts.remove("llama.attention.key_length");
+        parts.set("llama.attention.head_count", Value::U32(32));
+    });
+    let expected = "\"llama.attention.head_count\" is 32: heads have 2 elements then";
+    assert!(error.to_string().contains(expected), "{error}");
     let error = refusal(|parts| parts.remove("llama.context_length"));
     assert_eq!(
         error.to_string(),
