@@ -162,6 +162,16 @@ static void test_inheritance(void) {
         [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(0, 1)];
     });
     CHECK(*(int *)[out contents] == 64 * 65 / 2);
+    /* Threadgroup memory is no buffer: a command may bring its own. */
+    *(int *)[out contents] = 0;
+    [command setThreadgroupMemoryLength:256 atIndex:0];
+    run(^(id<MTLComputeCommandEncoder> encoder) {
+        [encoder setComputePipelineState:total];
+        [encoder setBuffer:in offset:0 atIndex:0];
+        [encoder setBuffer:out offset:0 atIndex:2];
+        [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(0, 1)];
+    });
+    CHECK(*(int *)[out contents] == 64 * 65 / 2);
     /* Nothing bound: the command buffer fails, and the queue lives. */
     id<MTLCommandBuffer> failed = run(^(id<MTLComputeCommandEncoder> encoder) {
         [encoder setComputePipelineState:total];

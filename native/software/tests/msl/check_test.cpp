@@ -122,6 +122,11 @@ void test_strict() {
         const std::size_t found = all.find(wanted);
         CHECK(found != std::string::npos && all.find(wanted, found + 1) == std::string::npos);
     }
+    const std::string conversion = check_source(
+        head +
+            "struct V { float x; operator float2() const { return float2(x, x); } operator bool() const { return bool(x); } };\n",
+        true);
+    CHECK(says(conversion, R"({"succeeded":true,)"));
     // Clang finds errors in both of its stages.
     const std::string both = check_source(
         head +

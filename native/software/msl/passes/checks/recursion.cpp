@@ -20,6 +20,8 @@ std::map<std::string_view, FunctionBody> find_functions(const Source &source, co
         const bool defined = declaration.kind == DeclarationKind::function && !declaration.body.empty();
         if (!defined || declaration.erased || declaration.template_parameters || !source[name].is_identifier())
             continue;
+        // A conversion is named by a type, whose constructor it may call.
+        if (name > 0 && source[name - 1].is("operator")) continue;
         FunctionBody &function = functions[source[name].text];
         function.name = name;
         function.body = declaration.body;
