@@ -11,7 +11,7 @@ use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
 use crate::ops::{Ops, View};
 
-/// The most elements of a head of [attention](crate::Ops::attention): what the kernels have registers for.
+/// The most elements of a head of attention: what the kernels have registers for.
 pub const MAX_HEAD_SIZE: usize = 256;
 
 /// How the elements of a cache are stored.
