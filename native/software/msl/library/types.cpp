@@ -3,7 +3,6 @@
 #include "types.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 #include <exception>
 #include <optional>
@@ -176,7 +175,7 @@ std::string type_facts(const smtl_library &library, const std::string &source) {
 // A type in memory as it is named: of a packed vector its vector's name, of an atomic that of its value.
 struct StoredType {
     std::string own, plain;
-    std::size_t parts = 1;  // that the type is aligned to one of: components of packed vectors, columns of matrices
+    bool is_packed = false;
 };
 
 // Of a template's instance by its arguments; empty for templates of the source's own.
@@ -200,14 +199,10 @@ StoredType stored_type(std::string_view parameter_type) {
     if (words.empty()) return type;
     type.own = is_instance ? "" : words.back();
     type.plain = is_instance ? instance_name(words) : words.back();
-    const bool is_packed = words[0] == "packed_vec" || type.plain.starts_with("packed_");
+    type.is_packed = words[0] == "packed_vec" || type.plain.starts_with("packed_");
     for (const std::string_view prefix : {"packed_", "atomic_"}) {
         if (type.plain.starts_with(prefix)) type.plain.erase(0, prefix.size());
     }
-    const std::size_t columns = type.plain.find_last_of('x');
-    const std::size_t digit = is_packed ? type.plain.size() - 1 : columns == std::string::npos ? 0 : columns - 1;
-    if (digit > 0 && digit < type.plain.size() && std::isdigit(static_cast<unsigned char>(type.plain[digit])))
-        type.parts = static_cast<std::size_t>(type.plain[digit] - '0');
     return type;
 }
 
@@ -285,13 +280,14 @@ const smtl_type *TypeTable::find(const smtl_library &library, std::string_view p
     depth_ = 0;
     for (std::uint32_t type = 3; type <= last_data_type; ++type) {
         if (wanted.plain != data_type_name(type)) continue;
-        const auto [known, is_new] = builtin_.try_emplace({wanted.plain, size, wanted.parts});
+        const auto [known, is_new] = builtin_.try_emplace({type, size, wanted.is_packed});
         // Others may be reading one that is known.
         if (is_new) {
             known->second.data_type = type;
             known->second.size = size;
-            // Up to 16 bytes a vector is aligned to its size.
-            const std::size_t part = size / std::max<std::size_t>(wanted.parts, 1);
+            // Packed vectors are aligned as a component, matrices as a column, and that, up to 16 bytes, to its size.
+            const DataTypeShape shape = data_type_shape(type);
+            const std::size_t part = size / (wanted.is_packed ? shape.components : shape.columns);
             known->second.alignment = part == 0 ? 1 : std::min<std::size_t>(part & -part, 16);
         }
         return &known->second;

@@ -37,7 +37,8 @@ private:
 
     std::mutex mutex_;
     std::map<std::string, std::unique_ptr<Structure>> structures_;
-    std::map<std::tuple<std::string, std::size_t, std::size_t>, smtl_type> builtin_;  // by name, size and parts
+    // By number and size, packed ones apart.
+    std::map<std::tuple<std::uint32_t, std::size_t, bool>, smtl_type> builtin_;
     std::size_t depth_ = 0;  // of structures in structures that are being filled
 };
 

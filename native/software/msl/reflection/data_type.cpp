@@ -32,8 +32,20 @@ constexpr std::array<Family, 12> families = {{
     {121, "bfloat", 2, "ushort"},
 }};
 
-// Behind the vectors of 2, 3 and 4 of floats and of halves come their matrices: by columns, then by rows.
-constexpr std::array<Family, 2> matrices = {{{7, "float", 4, nullptr}, {20, "half", 2, nullptr}}};
+// The first of the matrices: they are numbered by columns, then by rows.
+struct Matrices {
+    std::uint32_t first;
+    const char *name;
+};
+
+constexpr std::array<Matrices, 2> matrices = {{{7, "float"}, {20, "half"}}};
+
+const Matrices *matrices_of(std::uint32_t data_type) {
+    for (const Matrices &all : matrices) {
+        if (data_type >= all.first && data_type < all.first + 9) return &all;
+    }
+    return nullptr;
+}
 
 const Family *family_of(std::uint32_t data_type) {
     for (const Family &family : families) {
@@ -51,25 +63,32 @@ std::string global_name(const std::string &name) {
 
 }  // namespace
 
+DataTypeShape data_type_shape(std::uint32_t data_type) {
+    if (const Matrices *all = matrices_of(data_type)) {
+        const std::uint32_t number = data_type - all->first;
+        return {2 + number / 3, 2 + number % 3};
+    }
+    const Family *family = family_of(data_type);
+    return {1, family ? data_type - family->scalar + 1 : 1};
+}
+
 std::string data_type_name(std::uint32_t data_type) {
     if (data_type == struct_data_type) return "struct";
     if (data_type == array_data_type) return "array";
     if (data_type == pointer_data_type) return "pointer";
-    for (const Family &matrix : matrices) {
-        const std::uint32_t number = data_type - matrix.scalar;
-        if (data_type < matrix.scalar || number >= 9) continue;
-        return matrix.name + std::to_string(2 + number / 3) + "x" + std::to_string(2 + number % 3);
-    }
+    const DataTypeShape shape = data_type_shape(data_type);
+    const std::string components = std::to_string(shape.components);
+    if (const Matrices *all = matrices_of(data_type))
+        return all->name + std::to_string(shape.columns) + "x" + components;
     const Family *family = family_of(data_type);
     if (!family) return "MTLDataType " + std::to_string(data_type);
-    const std::uint32_t components = data_type - family->scalar + 1;
-    return components == 1 ? family->name : family->name + std::to_string(components);
+    return shape.components == 1 ? family->name : family->name + components;
 }
 
 std::string data_type_value(const smtl_constant_value &value) {
     const Family *family = family_of(value.data_type);
     if (!family) return "{}";
-    const std::uint32_t components = value.data_type - family->scalar + 1;
+    const std::uint32_t components = data_type_shape(value.data_type).components;
     std::string text;
     // Vectors of long hold more than a value can: their tail reads as zero.
     for (std::uint32_t i = 0; i < components; ++i) {
