@@ -7,7 +7,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -15,28 +14,13 @@
 #include <unistd.h>
 
 #include "file.h"
+#include "fork_server.h"
+#include "spawn.h"
 
 extern char **environ;
 
 namespace smtl::msl {
 namespace {
-
-class SpawnSettings {
-public:
-    SpawnSettings() {
-        posix_spawn_file_actions_init(&actions);
-        posix_spawnattr_init(&attributes);
-    }
-    SpawnSettings(const SpawnSettings &) = delete;
-    SpawnSettings &operator=(const SpawnSettings &) = delete;
-    ~SpawnSettings() {
-        posix_spawn_file_actions_destroy(&actions);
-        posix_spawnattr_destroy(&attributes);
-    }
-
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-};
 
 // Variables that we set, and those by which the host's environment would have the compiler look for headers.
 bool is_ours(const char *entry) {
@@ -98,78 +82,75 @@ bool ran_out_of_memory(const std::string &errors) {
     return false;
 }
 
-}  // namespace
-
-ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input,
-                          const std::string &folder, const ProcessBounds &bounds) {
-    ProcessResult result;
-    const std::string errors_path = folder + "/errors";
-
-    std::vector<char *> argv;
-    for (const std::string &argument : arguments) argv.push_back(const_cast<char *>(argument.c_str()));
-    argv.push_back(nullptr);
-
-    // Messages in English, and temporary files where they are cleaned up.
-    const std::string temporary = "TMPDIR=" + folder;
-    std::string locale = "LC_ALL=C";
-    std::vector<char *> environment;
+std::vector<const char *> environment_of_programs(const std::string &temporary) {
+    std::vector<const char *> environment;
     for (char **entry = environ; entry && *entry; ++entry) {
         if (!is_ours(*entry)) environment.push_back(*entry);
     }
-    environment.push_back(const_cast<char *>(temporary.c_str()));
-    environment.push_back(locale.data());
-    environment.push_back(nullptr);
+    // Messages in English, and temporary files where they are cleaned up.
+    environment.insert(environment.end(), {"LC_ALL=C", temporary.c_str()});
+    return environment;
+}
 
-    SpawnSettings settings;
-    posix_spawn_file_actions_addopen(&settings.actions, 0, input.empty() ? "/dev/null" : input.c_str(), O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&settings.actions, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&settings.actions, 2, errors_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    // The compiler gets nothing else that the host has open.
-    posix_spawn_file_actions_addclosefrom_np(&settings.actions, 3);
-    sigset_t signals;
-    sigemptyset(&signals);
-    posix_spawnattr_setsigmask(&settings.attributes, &signals);
-    sigaddset(&signals, SIGPIPE);
-    sigaddset(&signals, SIGCHLD);
-    sigaddset(&signals, SIGINT);
-    // The compiler would inherit a host's choice to ignore these two, as Python ignores one, and go on past its bounds
-    // or fail with other words.
-    sigaddset(&signals, SIGXCPU);
-    sigaddset(&signals, SIGXFSZ);
-    posix_spawnattr_setsigdefault(&settings.attributes, &signals);
-    posix_spawnattr_setflags(&settings.attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-
-    pid_t process = 0;
-    const int failure =
-        posix_spawn(&process, argv[0], &settings.actions, &settings.attributes, argv.data(), environment.data());
-    if (failure != 0) {
-        result.errors = arguments[0] + ": " + std::strerror(failure);
-        return result;
-    }
-    result.started = true;
+ProcessEnd wait_for(pid_t process, const ProcessBounds &bounds) {
+    ProcessEnd end;
     limit(process, RLIMIT_CPU, bounds.processor_seconds);
     limit(process, RLIMIT_AS, bounds.address_space);
     limit(process, RLIMIT_FSIZE, bounds.file_bytes);
     limit(process, RLIMIT_CORE, 0);
-    const bool too_slow = end_in_time(process, bounds.seconds);
-
+    end.too_slow = end_in_time(process, bounds.seconds);
     int status = 0;
     pid_t waited;
     rusage used{};
     do {
         waited = wait4(process, &status, 0, &used);
     } while (waited < 0 && errno == EINTR);
-    result.errors = read_file(errors_path, bounds.error_bytes).value_or("");
-    if (waited < 0) {
-        // The host ignores SIGCHLD, so the kernel kept no status: what the program left behind has to tell.
+    if (waited > 0) end.status = status;
+    end.processor_milliseconds = static_cast<std::uint64_t>((used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 +
+                                                            (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000);
+    return end;
+}
+
+// Starts the program and waits for its end; nothing, with `error`, if it cannot be started.
+std::optional<ProcessEnd> spawn(const ProcessStart &start, std::string &error) {
+    SpawnSettings settings;
+    posix_spawn_file_actions_addopen(&settings.actions, 0, start.input.c_str(), O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&settings.actions, 1, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&settings.actions, 2, start.errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    // The compiler gets nothing else that the host has open.
+    posix_spawn_file_actions_addclosefrom_np(&settings.actions, 3);
+    settings.reset_signals();
+    const std::vector<char *> arguments = words_of(start.arguments), environment = words_of(start.environment);
+    pid_t process = 0;
+    const int failure = posix_spawn(&process, arguments[0], &settings.actions, &settings.attributes, arguments.data(),
+                                    environment.data());
+    if (failure == 0) return wait_for(process, start.bounds);
+    error = start.arguments[0] + ": " + std::strerror(failure);
+    return std::nullopt;
+}
+
+}  // namespace
+
+ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input,
+                          const std::string &folder, const ProcessBounds &bounds, ForkServer *server) {
+    ProcessResult result;
+    const std::string temporary = "TMPDIR=" + folder;
+    const ProcessStart start{arguments, environment_of_programs(temporary), input.empty() ? "/dev/null" : input,
+                             folder + "/errors", bounds};
+    std::optional<ProcessEnd> end;
+    if (server) end = server->run(start);
+    if (!end) end = spawn(start, result.errors);
+    if (!end) return result;
+    result.started = true;
+    result.errors = read_file(start.errors, bounds.error_bytes).value_or("");
+    if (!end->status) {
+        // What the program left behind has to tell.
         result.succeeded = result.errors.find("error:") == std::string::npos;
-    } else if (WIFEXITED(status)) {
-        result.succeeded = WEXITSTATUS(status) == 0;
-    } else if (WIFSIGNALED(status)) {
-        const auto milliseconds = static_cast<std::uint64_t>((used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 +
-                                                             (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000);
-        const int signal = WTERMSIG(status);
-        std::string reason = reached_bound(signal, too_slow, milliseconds, bounds);
+    } else if (WIFEXITED(*end->status)) {
+        result.succeeded = WEXITSTATUS(*end->status) == 0;
+    } else if (WIFSIGNALED(*end->status)) {
+        const int signal = WTERMSIG(*end->status);
+        std::string reason = reached_bound(signal, end->too_slow, end->processor_milliseconds, bounds);
         // Clang takes the signal of a bound for a fault of its own, and says much about it.
         if (!reason.empty()) result.errors.clear();
         if (reason.empty()) reason = "was ended by signal " + std::to_string(signal);

@@ -3,10 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace smtl::msl {
+
+class ForkServer;
 
 struct ProcessResult {
     bool started = false;
@@ -23,10 +26,24 @@ struct ProcessBounds {
     std::size_t error_bytes = std::size_t{1} << 20;     // that are read of what it says
 };
 
+// What a program is started with. The first argument is its path.
+struct ProcessStart {
+    const std::vector<std::string> &arguments;
+    std::vector<const char *> environment;
+    std::string input, errors;  // files
+    ProcessBounds bounds;
+};
+
+struct ProcessEnd {
+    std::optional<int> status;  // as wait gives it; nothing if the host ignores SIGCHLD, so that the system kept none
+    bool too_slow = false;
+    std::uint64_t processor_milliseconds = 0;
+};
+
 // Standard input is read from the file `input`, standard output discarded, standard error collected in a file of
 // `folder`, which is also where the program is told to make temporary files. A program that goes beyond its bounds is
-// ended.
+// ended. If `server` has the program loaded, it starts there.
 ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input,
-                          const std::string &folder, const ProcessBounds &bounds = {});
+                          const std::string &folder, const ProcessBounds &bounds = {}, ForkServer *server = nullptr);
 
 }  // namespace smtl::msl

@@ -25,6 +25,7 @@ namespace {
 
 constexpr int oldest_clang = 19;
 constexpr int newest_named_clang = 24;
+constexpr const char *server_name = "/fork_server.so";
 
 std::string search_path(const std::string &name) {
     const char *path = std::getenv("PATH");
@@ -85,6 +86,19 @@ std::string unpack_headers() {
     });
 }
 
+// Which makes a server of the compiler. Empty if it does not compile: without a server all takes longer.
+std::string server_library(const std::string &clang, const std::string &headers) {
+    const std::string key = "server-" + Hash().add(clang).add(headers).digest();
+    const std::string entry = Cache::shared().entry(key, [&](const std::string &folder) {
+        const ProcessResult result =
+            run_process({clang, "-O1", "-shared", "-fPIC", "-o", folder + server_name, headers + "/host/fork_server.c"},
+                        "", folder);
+        (void)unlink((folder + "/errors").c_str());
+        return result.succeeded;
+    });
+    return entry.empty() ? "" : entry + server_name;
+}
+
 Toolchain find_toolchain() {
     Toolchain toolchain;
     if (Cache::shared().root().empty()) {
@@ -135,6 +149,10 @@ Toolchain find_toolchain() {
         }
     }
     toolchain.fingerprint = hash.digest();
+    toolchain.server =
+        std::make_shared<ForkServer>(toolchain.clang, [clang = toolchain.clang, headers = toolchain.headers] {
+            return server_library(clang, headers);
+        });
     return toolchain;
 }
 
@@ -187,8 +205,15 @@ const Toolchain &Toolchain::shared() {
     // found stay for those who hold them.
     static std::deque<Toolchain> tried;
     const Toolchain &toolchain = tried.emplace_back(find_toolchain());
-    if (toolchain.problem.empty()) found.store(&toolchain, std::memory_order_release);
+    if (!toolchain.problem.empty()) return toolchain;
+    found.store(&toolchain, std::memory_order_release);
+    (void)std::atexit([] { shared().server->end(); });
     return toolchain;
+}
+
+ProcessResult Toolchain::run(const std::vector<std::string> &arguments, const std::string &input,
+                             const std::string &folder, const ProcessBounds &bounds) const {
+    return run_process(arguments, input, folder, bounds, server.get());
 }
 
 std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) const {
@@ -311,7 +336,7 @@ std::string Toolchain::standard_library(const Dialect &dialect, std::string &err
             arguments.emplace_back(argument);
         }
         arguments.insert(arguments.end(), {headers + "/msl/stdlib.h", "-o", folder + "/stdlib.pch"});
-        const ProcessResult result = run_process(arguments, "", folder);
+        const ProcessResult result = run(arguments, "", folder);
         if (!result.succeeded) errors = "the standard library does not compile:\n" + result.errors;
         (void)unlink((folder + "/errors").c_str());
         if (result.succeeded) (void)forget_deferred_checks(folder + "/stdlib.pch", version);

@@ -1,10 +1,13 @@
 // The compiler that does the work: which clang, for which processor, with which of our headers.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "fork_server.h"
 #include "msl/msl.h"
+#include "process.h"
 
 namespace smtl::msl {
 
@@ -34,6 +37,7 @@ struct Toolchain {
     std::vector<std::string>
         linker;  // the command that makes a shared object, with the two names below in place of files
     std::string problem;  // why it cannot be used
+    std::shared_ptr<ForkServer> server;  // with the compiler loaded
     bool prefers_widest_registers = false;  // vectors of 64 bytes if the processor has them
 
     static constexpr const char *link_input = "\1input.o";
@@ -42,6 +46,9 @@ struct Toolchain {
     // Found on first use, and looked for again as long as it cannot be used.
     static const Toolchain &shared();
 
+    // Runs the compiler: the first argument is its path. See run_process.
+    ProcessResult run(const std::vector<std::string> &arguments, const std::string &input, const std::string &folder,
+                      const ProcessBounds &bounds = {}) const;
     // Arguments that every compilation of translated code shares.
     std::vector<std::string> compile_arguments(const Dialect &dialect) const;
     // The linker's command for an object file. Run without the compiler's driver, which takes longer to start than the

@@ -45,7 +45,7 @@ bool precompile(const Toolchain &toolchain, const std::string &translated, const
         arguments.emplace_back(mixed_halves_warning);
         bounds.error_bytes = std::size_t{1} << 26;  // of which most goes
     }
-    const ProcessResult result = run_process(arguments, input, folder, bounds);
+    const ProcessResult result = toolchain.run(arguments, input, folder, bounds);
     if (result.succeeded) (void)forget_deferred_checks(folder + precompiled_name, toolchain.version);
     MixedHalves halves = find_mixed_halves(result.errors);
     DynamicInitialisers dynamic = find_dynamic_initialisers(halves.messages);

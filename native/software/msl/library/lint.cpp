@@ -139,7 +139,7 @@ bool lint(std::string_view source, const Options &options, Diagnostics &diagnost
         "-w",
         "-",
     };
-    const ProcessResult result = run_process(arguments, input, folder.path());
+    const ProcessResult result = toolchain.run(arguments, input, folder.path());
     std::size_t errors = 0;
     const std::string messages = select_messages(result.errors, judged, errors);
     const auto say = [&](const Diagnostics &more) { diagnostics.insert(diagnostics.end(), more.begin(), more.end()); };

@@ -144,7 +144,7 @@ std::optional<std::string> preprocess(std::string_view source, const Options &op
     // As one word: clang would take a word that begins with @ for a file of arguments.
     for (const std::string &path : options.include_paths) arguments.push_back("-I" + path);
     arguments.insert(arguments.end(), {"-o", output, "-"});
-    const ProcessResult result = run_process(arguments, input, folder.path(), preprocessor_bounds);
+    const ProcessResult result = toolchain.run(arguments, input, folder.path(), preprocessor_bounds);
     diagnostics = read_diagnostics(result.errors, source, source, options.name, options.include_paths);
     std::optional<std::string> preprocessed;
     if (result.succeeded) preprocessed = read_file(output);

@@ -23,7 +23,7 @@ ProcessResult compile_object(const Dialect &dialect, const std::string &precompi
                                "-Xclang", "-disable-llvm-passes", "-o", code});
     // The optimiser does not compute a vector of three that is stored as one of four.
     if (initialises) first.insert(first.end(), {"-Xclang", "-fpreserve-vec3-type"});
-    ProcessResult result = run_process(first, folder + "/input", folder);
+    ProcessResult result = Toolchain::shared().run(first, folder + "/input", folder);
     std::optional<std::string> text = result.succeeded ? read_file(code) : std::nullopt;
     (void)unlink(code.c_str());
     if (text) {
@@ -38,7 +38,7 @@ ProcessResult compile_object(const Dialect &dialect, const std::string &precompi
     }
     std::vector<std::string> second = arguments;
     second.insert(second.end(), {"-w", "-x", "ir", edited, "-c", "-o", object});
-    result = run_process(second, "", folder);
+    result = Toolchain::shared().run(second, "", folder);
     (void)unlink(edited.c_str());
     return result;
 }
@@ -48,7 +48,7 @@ ProcessResult compile_facts(const Dialect &dialect, const std::string &precompil
     std::vector<std::string> arguments = Toolchain::shared().compile_arguments(dialect);
     arguments.insert(arguments.end(),
                      {"-include-pch", precompiled + "/library.pch", "-w", "-x", "c++", "-", "-c", "-o", object});
-    return run_process(arguments, folder + "/input", folder);
+    return Toolchain::shared().run(arguments, folder + "/input", folder);
 }
 
 }  // namespace smtl::msl

@@ -1,0 +1,147 @@
+/* A fork server of clang. Loading its libraries takes longer than compiling a small kernel, so clang is loaded once, stops
+ * before its main function, and each compilation is a fork of it. A compilation ends as it would in a process of its own:
+ * nothing that it does reaches the server or another compilation.
+ *
+ * The library is preloaded: it wraps the function of libc that calls main. */
+#define _GNU_SOURCE
+#include "fork_server.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A server that nobody asks for so long ends, and the next request starts another one. */
+enum {
+    idle_milliseconds = 2000
+};
+
+typedef int main_function(int, char **, char **);
+typedef int start_function(main_function *, int, char **, void (*)(void), void (*)(void), void (*)(void), void *);
+
+static main_function *compile;
+
+/* Ends the server with what still works for it, and leaves no process behind that somebody would have to wait for. */
+static _Noreturn void end_server(void) {
+    (void)signal(SIGTERM, SIG_IGN);
+    (void)kill(0, SIGTERM);
+    while (wait(NULL) > 0 || errno == EINTR) continue;
+    _exit(0);
+}
+
+/* `count` words of the text at `*at`, which they leave behind. */
+static char **split(char **at, uint32_t count) {
+    char **words = calloc((size_t)count + 1, sizeof *words);
+    for (uint32_t i = 0; words && i < count; ++i) {
+        words[i] = *at;
+        *at += strlen(*at) + 1;
+    }
+    return words;
+}
+
+/* The compilation itself. */
+static int run(const smtl_run_request *request, const int *descriptors) {
+    struct stat status;
+    if (fstat(descriptors[SMTL_RUN_WORDS], &status) != 0 || status.st_size == 0) return 127;
+    char *text = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptors[SMTL_RUN_WORDS], 0);
+    if (text == MAP_FAILED) return 127;
+    char **arguments = split(&text, request->arguments);
+    environ = split(&text, request->variables);
+    if (!arguments || !environ || fchdir(descriptors[SMTL_RUN_FOLDER]) != 0) return 127;
+    for (int i = 0; i < 3; ++i) (void)dup2(descriptors[SMTL_RUN_INPUT + i], i);
+    (void)close_range(3, ~0u, 0);
+    (void)setrlimit(RLIMIT_CPU, &request->processor);
+    (void)setrlimit(RLIMIT_AS, &request->memory);
+    (void)setrlimit(RLIMIT_FSIZE, &request->file);
+    (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    return compile((int)request->arguments, arguments, environ);
+}
+
+/* Starts the compilation, ends it when its time is over, and replies. */
+static int watch(const smtl_run_request *request, const int *descriptors) {
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    (void)sigprocmask(SIG_BLOCK, &child, NULL);
+    const pid_t process = fork();
+    if (process == 0) {
+        (void)sigprocmask(SIG_UNBLOCK, &child, NULL);
+        return run(request, descriptors);
+    }
+    if (process < 0) _exit(1);
+    smtl_run_reply reply = {0, 0, 0};
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    const time_t end = now.tv_sec + 1 + (time_t)request->seconds;
+    struct rusage used;
+    pid_t waited;
+    while ((waited = wait4(process, &reply.status, WNOHANG, &used)) == 0) {
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        reply.too_slow = now.tv_sec >= end;
+        if (reply.too_slow) (void)kill(process, SIGKILL);
+        (void)sigtimedwait(&child, NULL, &(struct timespec){reply.too_slow ? 1 : end - now.tv_sec, 0});
+    }
+    if (waited < 0) _exit(1);
+    reply.processor_milliseconds = (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 +
+                                   (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000;
+    (void)!write(descriptors[SMTL_RUN_REPLY], &reply, sizeof reply);
+    _exit(0);
+}
+
+/* Serves until the host is gone or silent. Returns only in the process of a compilation, with its exit status. */
+static int serve(void) {
+    for (;;) {
+        while (waitpid(-1, NULL, WNOHANG) > 0) continue;
+        struct pollfd asked = {SMTL_FORK_SERVER_SOCKET, POLLIN, 0};
+        const int ready = poll(&asked, 1, idle_milliseconds);
+        if (ready < 0 && errno == EINTR) continue;
+        /* Children that still work would end with this process. */
+        if (ready == 0 && waitpid(-1, NULL, WNOHANG) == 0) continue;
+        if (ready <= 0) end_server();
+        smtl_run_request request;
+        int descriptors[SMTL_RUN_DESCRIPTORS];
+        union {
+            char bytes[CMSG_SPACE(sizeof descriptors)];
+            struct cmsghdr alignment;
+        } control;
+        struct iovec part = {&request, sizeof request};
+        struct msghdr message = {
+            .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+        const ssize_t size = recvmsg(SMTL_FORK_SERVER_SOCKET, &message, MSG_CMSG_CLOEXEC);
+        const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        if (size != sizeof request || !header || header->cmsg_len != CMSG_LEN(sizeof descriptors)) end_server();
+        memcpy(descriptors, CMSG_DATA(header), sizeof descriptors);
+        if (fork() == 0) return watch(&request, descriptors);
+        for (int i = 0; i < SMTL_RUN_DESCRIPTORS; ++i) (void)close(descriptors[i]);
+    }
+}
+
+static int start(int count, char **arguments, char **environment) {
+    const char *wanted = getenv(SMTL_FORK_SERVER_PROGRAM);
+    char program[PATH_MAX] = "";
+    (void)!readlink("/proc/self/exe", program, sizeof program - 1);
+    /* A script's interpreter, or what a script starts. */
+    if (!wanted || strcmp(wanted, program) != 0) return compile(count, arguments, environment);
+    /* A terminal's signals to the host are not for the server. Compilations that lose their process become its own. */
+    (void)setsid();
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    (void)!chdir("/");
+    return serve();
+}
+
+int __libc_start_main(main_function *main, int count, char **arguments, void (*begin)(void), void (*end)(void),
+                      void (*loader_end)(void), void *stack) {
+    compile = main;
+    start_function *libc = (start_function *)dlsym(RTLD_NEXT, "__libc_start_main");
+    return libc(start, count, arguments, begin, end, loader_end, stack);
+}

@@ -1,0 +1,36 @@
+/* What the process that compiles asks of the compiler's fork server (fork_server.c), and what it hears. */
+#ifndef SMTL_FORK_SERVER_H
+#define SMTL_FORK_SERVER_H
+
+#include <stdint.h>
+#include <sys/resource.h>
+
+/* The server has its socket, of packets, under this number. */
+#define SMTL_FORK_SERVER_SOCKET 3
+/* The environment names the program that is to be a server, with no link in its path. */
+#define SMTL_FORK_SERVER_PROGRAM "SMTL_FORK_SERVER_PROGRAM"
+
+/* The descriptors that come with a request, in this order. */
+enum {
+    SMTL_RUN_WORDS, /* a file: the arguments, then the environment, each word with its terminator */
+    SMTL_RUN_INPUT,
+    SMTL_RUN_OUTPUT,
+    SMTL_RUN_ERRORS,
+    SMTL_RUN_FOLDER, /* to work in */
+    SMTL_RUN_REPLY, /* a pipe for one reply; it ends without one if the server fails */
+    SMTL_RUN_DESCRIPTORS
+};
+
+typedef struct {
+    uint32_t arguments, variables; /* counts of words */
+    uint64_t seconds; /* of the clock */
+    struct rlimit processor, memory, file;
+} smtl_run_request;
+
+typedef struct {
+    int32_t status; /* as wait4 gives it */
+    uint32_t too_slow;
+    uint64_t processor_milliseconds;
+} smtl_run_reply;
+
+#endif

@@ -1,0 +1,256 @@
+// The compiler as a fork server: what a program says, how it ends and what bounds it has are the same as in a process of its
+// own, whatever happens to the server.
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "msl/compile/fork_server.h"
+#include "msl/compile/process.h"
+#include "msl/compile/toolchain.h"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using smtl::msl::ForkServer;
+using smtl::msl::ProcessBounds;
+using smtl::msl::ProcessEnd;
+using smtl::msl::ProcessResult;
+using smtl::msl::ProcessStart;
+using smtl::msl::run_process;
+using smtl::msl::Toolchain;
+
+std::string folder;
+
+// Which the toolchain made.
+std::string library() {
+    static const std::string path = [] {
+        for (const fs::directory_entry &entry : fs::directory_iterator(std::getenv("SOFTWARE_METAL_CACHE"))) {
+            if (const fs::path object = entry.path() / "fork_server.so"; fs::exists(object)) return object.string();
+        }
+        return std::string();
+    }();
+    return path;
+}
+
+std::vector<std::string> compile(const std::string &output) {
+    return {Toolchain::shared().clang, "-x", "c++", "-c", "-w", "-o", output, "-"};
+}
+
+std::string write(const std::string &name, const std::string &text) {
+    std::ofstream(folder + "/" + name) << text;
+    return folder + "/" + name;
+}
+
+// A folder of its own for what one run says.
+std::string fresh_folder() {
+    static std::atomic<int> next{0};
+    const std::string path = folder + "/run" + std::to_string(next++);
+    fs::create_directory(path);
+    return path;
+}
+
+bool ends_by_the_server(ForkServer &server, const std::vector<std::string> &arguments, const std::string &input,
+                        const ProcessBounds &bounds = {}) {
+    const std::string errors = fresh_folder() + "/errors";
+    return server.run(ProcessStart{arguments, {"LC_ALL=C"}, input, errors, bounds}).has_value();
+}
+
+// The processes whose parent this one is.
+std::vector<pid_t> children() {
+    std::vector<pid_t> found;
+    std::ifstream list("/proc/self/task/" + std::to_string(getpid()) + "/children");
+    for (pid_t process; list >> process;) found.push_back(process);
+    return found;
+}
+
+void test_results() {
+    ForkServer server(Toolchain::shared().clang, library);
+    const std::string good = write("good", "int f() { return 1; }\n"), bad = write("bad", "int f() { return x; }\n");
+    // Else what follows would be true of no server at all.
+    CHECK(ends_by_the_server(server, compile(folder + "/good.o"), good));
+    for (const std::string &input : {good, bad}) {
+        const std::string by_server = fresh_folder(), alone = fresh_folder();
+        const ProcessResult one = run_process(compile(by_server + "/o"), input, by_server, {}, &server);
+        const ProcessResult other = run_process(compile(alone + "/o"), input, alone);
+        CHECK(one.started && one.succeeded == (input == good) && one.succeeded == other.succeeded &&
+              one.errors == other.errors);
+        CHECK(fs::exists(by_server + "/o") == one.succeeded);
+        if (one.succeeded) CHECK(fs::file_size(by_server + "/o") == fs::file_size(alone + "/o"));
+    }
+    // Names are names in the folder that this process works in now.
+    const fs::path before = fs::current_path();
+    fs::current_path(folder);
+    CHECK(run_process({Toolchain::shared().clang, "-x", "c++", "-fsyntax-only", "good"}, "", fresh_folder(), {}, &server)
+              .succeeded);
+    fs::current_path(before);
+    // Nothing of this process's is seen there but its environment.
+    setenv("CPATH", folder.c_str(), 1);
+    const ProcessResult hidden = run_process(compile(folder + "/hidden.o"), write("hidden", "#include \"good\"\n"),
+                                             fresh_folder(), {}, &server);
+    CHECK(!hidden.succeeded && hidden.errors.find("file not found") != std::string::npos);
+    unsetenv("CPATH");
+    server.end();
+    CHECK(children().empty());
+}
+
+void test_bounds() {
+    ForkServer server(Toolchain::shared().clang, library);
+    const auto refused = [&](const std::string &source, const ProcessBounds &bounds, const std::string &why) {
+        const ProcessResult result =
+            run_process(compile(fresh_folder() + "/o"), write("bomb", source), fresh_folder(), bounds, &server);
+        if (!CHECK(!result.succeeded && result.errors.find(why) != std::string::npos))
+            std::fprintf(stderr, "not '%s': %s\n", why.c_str(), result.errors.c_str());
+    };
+    const std::string endless =
+        "constexpr int f() { int s = 0; for (unsigned i = 0; i < 4000000000u; ++i) s ^= i; return s; }\nstatic_assert(f());\n";
+    ProcessBounds bounds;
+    bounds.processor_seconds = 1;
+    std::vector<std::string> arguments = compile(folder + "/o");
+    arguments.insert(arguments.end() - 1, "-fconstexpr-steps=2147483647");
+    ProcessResult result = run_process(arguments, write("endless", endless), fresh_folder(), bounds, &server);
+    CHECK(!result.succeeded && result.errors.find("took more than 1 second of processor time") != std::string::npos);
+    bounds = {};
+    bounds.seconds = 1;
+    const std::string pipe = folder + "/pipe";
+    CHECK(mkfifo(pipe.c_str(), 0600) == 0);
+    refused("#include \"" + pipe + "\"\n", bounds, "took longer than 1 second");
+    bounds = {};
+    bounds.file_bytes = 1000;
+    refused("char text[100000] = {1};\n", bounds, "wrote a file of more than 1000 bytes");
+    bounds = {};
+    bounds.address_space = std::uint64_t{1} << 29;
+    refused(
+        "template <class... T> struct L {}; template <int N, class... T> struct M : M<N - 1, T..., T..., int> {}; template <class... T> struct M<0, T...> { L<T...> l; };\nM<26> m;\n",
+        bounds, "needed more than 512 MB of memory");
+    CHECK(ends_by_the_server(server, compile(folder + "/good.o"), folder + "/good"));
+    server.end();
+    CHECK(children().empty());
+}
+
+// A server that is gone is replaced, and a compilation that it takes with it runs again.
+void test_lost_servers() {
+    ForkServer server(Toolchain::shared().clang, library);
+    const std::vector<std::string> arguments = compile(folder + "/good.o");
+    CHECK(ends_by_the_server(server, arguments, folder + "/good"));
+    const std::vector<pid_t> first = children();
+    CHECK(first.size() == 1);
+    for (const pid_t process : first) CHECK(kill(process, SIGKILL) == 0);
+    CHECK(ends_by_the_server(server, arguments, folder + "/good"));
+    // One that has nothing to do ends by itself.
+    const std::vector<pid_t> second = children();
+    CHECK(second.size() == 1 && second != first);
+    siginfo_t ended{};
+    for (const pid_t process : second) CHECK(waitid(P_PID, process, &ended, WEXITED | WNOWAIT) == 0);
+    CHECK(ended.si_code == CLD_EXITED && ended.si_status == 0);
+    CHECK(ends_by_the_server(server, arguments, folder + "/good"));
+    const std::vector<pid_t> third = children();
+    CHECK(third.size() == 1 && third != second);
+    // What it has started goes on without it.
+    const std::string pipe = folder + "/late", at = fresh_folder();
+    CHECK(mkfifo(pipe.c_str(), 0600) == 0);
+    const std::string source = write("late.cpp", "#include \"" + pipe + "\"\nint g() { return late; }\n");
+    ProcessResult result;
+    std::thread waiting([&] { result = run_process(compile(at + "/o"), source, at, {}, &server); });
+    const int end = open(pipe.c_str(), O_WRONLY);  // when the compiler reads
+    for (const pid_t process : third) CHECK(kill(process, SIGKILL) == 0);
+    CHECK(::write(end, "int late;\n", 10) == 10);
+    (void)close(end);
+    waiting.join();
+    if (!CHECK(result.succeeded)) std::fprintf(stderr, "%s\n", result.errors.c_str());
+    server.end();
+}
+
+// A script in the compiler's place is no server, and compiles as well; so does a compiler without a library.
+void test_no_server() {
+    const std::string script = write("clang", "#!/bin/sh\nexec " + Toolchain::shared().clang + " \"$@\"\n");
+    fs::permissions(script, fs::perms::owner_all);
+    ForkServer of_script(script, library), without(Toolchain::shared().clang, [] { return std::string(); }),
+        damaged(Toolchain::shared().clang, [] { return write("damaged.so", "no library"); });
+    std::vector<std::string> arguments = compile(folder + "/good.o");
+    for (ForkServer *server : {&of_script, &without, &damaged}) {
+        arguments[0] = server == &of_script ? script : Toolchain::shared().clang;
+        CHECK(!ends_by_the_server(*server, arguments, folder + "/good"));
+        CHECK(run_process(arguments, folder + "/good", fresh_folder(), {}, server).succeeded);
+        server->end();
+    }
+    CHECK(children().empty());
+}
+
+void test_threads_and_forks() {
+    ForkServer server(Toolchain::shared().clang, library);
+    std::atomic<int> right{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 8; ++i) {
+        threads.emplace_back([&, i] {
+            for (int j = 0; j < 4; ++j) {
+                const std::string at = fresh_folder(), name = "n" + std::to_string(i) + "_" + std::to_string(j);
+                std::ofstream(at + "/source") << "int f() { return " + name + "; }\n";
+                const ProcessResult result = run_process(compile(at + "/o"), at + "/source", at, {}, &server);
+                if (!result.succeeded && result.errors.find("identifier '" + name + "'") != std::string::npos) ++right;
+            }
+        });
+    }
+    for (std::thread &thread : threads) thread.join();
+    CHECK(right == 32);
+    // A child of a fork uses its parent's server, and its end is not the server's.
+    const pid_t child = fork();
+    if (child == 0) {
+        const bool good = ends_by_the_server(server, compile(folder + "/child.o"), folder + "/good");
+        server.end();
+        _exit(good ? 0 : 1);
+    }
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    const std::vector<pid_t> before = children();
+    CHECK(ends_by_the_server(server, compile(folder + "/good.o"), folder + "/good") && children() == before);
+    server.end();
+    CHECK(children().empty());
+}
+
+// Who gives up the rights of root does not compile with them.
+void test_users() {
+    if (geteuid() != 0) return;
+    ForkServer server(Toolchain::shared().clang, library);
+    CHECK(ends_by_the_server(server, compile(folder + "/good.o"), folder + "/good"));
+    fs::permissions(folder, fs::perms::all);
+    CHECK(setegid(12345) == 0 && seteuid(12345) == 0);
+    const std::string at = fresh_folder();
+    CHECK(run_process(compile(at + "/o"), "", at, {}, &server).succeeded);
+    CHECK(seteuid(0) == 0 && setegid(0) == 0);
+    struct stat status;
+    CHECK(stat((at + "/o").c_str(), &status) == 0 && status.st_uid == 12345);
+    server.end();
+}
+
+}  // namespace
+
+int main() {
+    folder = "/tmp/software-metal-fork-server-XXXXXX";
+    if (!CHECK(mkdtemp(folder.data()) != nullptr)) return check::report("msl/fork_server_test");
+    // Makes the library.
+    CHECK(Toolchain::shared().problem.empty());
+    CHECK(Toolchain::shared().run({Toolchain::shared().clang, "--version"}, "", folder).succeeded);
+    Toolchain::shared().server->end();
+    CHECK(!library().empty() && children().empty());
+    test_results();
+    test_bounds();
+    test_lost_servers();
+    test_no_server();
+    test_threads_and_forks();
+    test_users();
+    fs::remove_all(folder);
+    return check::report("msl/fork_server_test");
+}
