@@ -5,6 +5,7 @@
 # The paths of sources begin as this file's does: Objective-C objects hold the path that the compiler was given.
 BRIDGE := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 NATIVE := $(abspath $(BRIDGE)/..)
+include $(NATIVE)/software/where.mk
 
 ifeq ($(shell uname),Darwin)
 CC = clang
@@ -52,6 +53,7 @@ $(BUILD)/bridge/%.m.o: $(BRIDGE)/%.m | $(OBJC_RUNTIME)
 	@mkdir -p $(@D)
 	$(CC) $(OBJCFLAGS) $(BRIDGE_INCLUDES) -c $< -o $@
 
+$(BRIDGE_OBJECTS): $(BUILD)/where
 -include $(BRIDGE_OBJECTS:.o=.d)
 
 # The Makefile that includes this file sets the default goal.

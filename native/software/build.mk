@@ -5,6 +5,7 @@
 # takes them; SOFTWARE_SANITIZE: those of the library, if they differ. CLANG: the compiler, if the first one found will not do.
 SOFTWARE := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
 include $(SOFTWARE)/flags.mk
+include $(SOFTWARE)/where.mk
 
 # The packages in these messages have the same names on Debian and Ubuntu.
 CLANG ?= $(firstword $(foreach name,$(CLANG_NAMES),$(if $(shell command -v $(name)),$(name))))
@@ -47,7 +48,7 @@ LIBRARY_LDLIBS += $(if $(and $(SANITIZE),$(wildcard /usr/lib/llvm-$(CLANG_MAJOR)
 
 # precompiled.h, once for each choice of flags: what includes it sets PRECOMPILED_FLAGS for its target. It is compiled again
 # if a standard header or a flag changes.
-%/precompiled.pch: $(SOFTWARE)/precompiled.h $(SOFTWARE)/flags.mk
+%/precompiled.pch: $(SOFTWARE)/precompiled.h $(SOFTWARE)/flags.mk %/where
 	@mkdir -p $(@D)
 	$(CXX) $(filter-out -MMD -MP,$(PRECOMPILED_FLAGS)) -MD -MP -fpch-instantiate-templates -x c++-header $< -o $@
 

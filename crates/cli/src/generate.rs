@@ -30,7 +30,13 @@ pub struct Arguments {
     #[arg(long, value_name = "TYPE", default_value = "f32")]
     cache: Cache,
     /// 0 always takes the likeliest token; higher is more surprising
-    #[arg(short, long, value_name = "NUMBER", default_value_t = 0.0)]
+    #[arg(
+        short,
+        long,
+        value_name = "NUMBER",
+        default_value_t = 0.0,
+        allow_negative_numbers = true
+    )]
     temperature: f32,
     /// Draw from this many of the likeliest tokens; 0 for all
     #[arg(long, value_name = "COUNT", default_value_t = 40)]

@@ -35,6 +35,9 @@ typedef struct {
     bool enable_logging; /* what kernels log goes where the dispatch says */
 } smtl_compile_options;
 
+/* Whether there is a version of the language with that number, as MTLLanguageVersion has it. */
+bool smtl_is_language_version(uint32_t version);
+
 /* Compiles `source` (any bytes). NULL on error. `*log` gets a malloc'd text: the errors, or the warnings of a success,
  * with the user's own lines; NULL if there is nothing to say. */
 smtl_library *smtl_library_compile(const char *source, size_t length, const smtl_compile_options *options, char **log);

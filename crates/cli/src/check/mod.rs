@@ -229,9 +229,9 @@ fn parse_macro(text: &str) -> Result<(String, Option<String>), String> {
 
 fn parse_version(text: &str) -> Result<LanguageVersion, String> {
     let wrong = || format!("\"{text}\" is not a version such as metal3.1");
-    let version = text
-        .strip_prefix("macos-metal")
-        .or(text.strip_prefix("metal"));
+    let version = ["macos-metal", "ios-metal", "metal"]
+        .iter()
+        .find_map(|prefix| text.strip_prefix(prefix));
     let (major, minor) = version
         .ok_or_else(wrong)?
         .split_once('.')

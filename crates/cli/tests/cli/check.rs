@@ -293,6 +293,17 @@ fn macros_versions_and_folders_reach_the_compiler() {
             .exits_with(2);
     }
     folder.check(&[]).exits_with(2);
+    let mut ios = asked;
+    ios[5] = "-std=ios-metal3.1";
+    folder.check(&ios).exits_with(0);
+    for unknown in ["9.9", "3.10", "4.1"] {
+        let mut version = asked;
+        let option = format!("-std=metal{unknown}");
+        version[5] = &option;
+        let checked = folder.check(&version).exits_with(1);
+        let message = format!("language version {unknown} is not supported");
+        assert!(checked.err.contains(&message), "{}", checked.err);
+    }
 }
 
 #[test]

@@ -169,6 +169,9 @@ mod with_a_metal {
         };
         assert_eq!(story("5"), story("5"));
         assert_ne!(story("5"), story("6"));
+        let refused = run(&["generate", "-m", MODEL, "Once", "-t", "-1"]);
+        assert_code(&refused, 1);
+        assert!(text(&refused.stderr).contains("temperature -1 is not a number from 0 up"));
     }
 
     #[test]

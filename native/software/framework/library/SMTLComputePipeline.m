@@ -6,6 +6,7 @@
 #import "support/SMTLError.h"
 #include "support/SMTLInjection.h"
 #include <stdlib.h>
+#include <unistd.h>
 
 /* What the descriptor asks for beyond kernels; nil for nothing. */
 static NSString *what_is_unsupported(MTLComputePipelineDescriptor *descriptor) {
@@ -32,14 +33,22 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
         return NULL;
     }
     SMTLLibrary *library = function->_library;
-    char *path = smtl_library_specialize(library->_library, [function->_name UTF8String], [function->_constants values],
-                                         [function->_constants count], log);
-    if (path == NULL) {
-        return NULL;
+    for (int attempt = 0;; ++attempt) {
+        char *path = smtl_library_specialize(library->_library, [function->_name UTF8String],
+                                             [function->_constants values], [function->_constants count], log);
+        if (path == NULL) {
+            return NULL;
+        }
+        smtl_kernel *kernel = smtl_kernel_load(path, "smtl_entry", log);
+        /* The cache can be deleted at any time. */
+        bool is_gone = kernel == NULL && access(path, F_OK) != 0 && attempt < 3;
+        free(path);
+        if (!is_gone) {
+            return kernel;
+        }
+        free(*log);
+        *log = NULL;
     }
-    smtl_kernel *kernel = smtl_kernel_load(path, "smtl_entry", log);
-    free(path);
-    return kernel;
 }
 
 - (instancetype)initWithDevice:(SMTLDevice *)device

@@ -44,12 +44,10 @@ static NSString *what_is_unsupported(MTLCompileOptions *options) {
     if ([options libraryType] != MTLLibraryTypeExecutable || [[options libraries] count] > 0) {
         return @"dynamic libraries are not supported: the device answers NO to supportsDynamicLibraries";
     }
-    const NSUInteger version = [options languageVersion], minor = version & 0xffff;
-    static const NSUInteger last_minors[] = {0, 2, 4, 2, 0};
-    const NSUInteger major = version >> 16;
-    if (major == 0 || major >= sizeof last_minors / sizeof last_minors[0] || minor > last_minors[major]) {
-        return [NSString
-            stringWithFormat:@"language version %lu.%lu is not supported", (unsigned long)major, (unsigned long)minor];
+    const NSUInteger version = [options languageVersion];
+    if (version > UINT32_MAX || !smtl_is_language_version((uint32_t)version)) {
+        return [NSString stringWithFormat:@"language version %lu.%lu is not supported", (unsigned long)(version >> 16),
+                                          (unsigned long)(version & 0xffff)];
     }
     return nil;
 }

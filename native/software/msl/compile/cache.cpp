@@ -246,6 +246,10 @@ Cache::Cache(std::string preferred, std::uint64_t most_bytes) : root_(std::move(
 
 Cache::~Cache() { remove_private_folder(); }
 
+bool Cache::restore() const {
+    return !root_.empty() && (access(root_.c_str(), F_OK) == 0 || objection_to(root_).empty());
+}
+
 // A child of fork() that ends leaves the folder to its parent.
 void Cache::remove_private_folder() const {
     if (private_to_ == getpid() && !root_.empty()) remove_tree(root_);

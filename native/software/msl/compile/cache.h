@@ -33,6 +33,9 @@ public:
     // The folder of the entry if it is there and intact, else empty.
     std::string find(const std::string &key) const;
 
+    // Makes the folder again if somebody deleted it; false if that cannot be.
+    bool restore() const;
+
     const std::string &root() const { return root_; }
     // Why the preferred folder is not used; empty if it is used.
     const std::string &problem() const { return problem_; }

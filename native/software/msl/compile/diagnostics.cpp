@@ -293,6 +293,7 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
         diagnostic.quoted = std::string(source_lines.at(message.location));
         if (diagnostic.quoted.empty() && message.location.file != name)
             diagnostic.quoted = line_of_file(message.location, include_paths);
+        if (diagnostic.quoted.ends_with('\r')) diagnostic.quoted.pop_back();
         if (diagnostic.quoted.empty()) {
             diagnostic.column = message.column;
         } else {

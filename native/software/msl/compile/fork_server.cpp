@@ -168,8 +168,8 @@ struct ForkServer::Connection {
     ~Connection() {
         socket.close();
         siginfo_t information{};
-        while (process.number() >= 0 && waitid(P_PIDFD, static_cast<id_t>(process.number()), &information, WEXITED) != 0 &&
-               errno == EINTR)
+        while (process.number() >= 0 &&
+               waitid(P_PIDFD, static_cast<id_t>(process.number()), &information, WEXITED) != 0 && errno == EINTR)
             continue;
     }
 

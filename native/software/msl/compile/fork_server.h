@@ -1,4 +1,5 @@
-// The compiler as a fork server (msl/include/host/fork_server.c): it is loaded once, and each compilation is a fork of it.
+// The compiler as a fork server (msl/include/host/fork_server.c): it is loaded once, and each compilation is a fork of
+// it.
 #pragma once
 
 #include <functional>

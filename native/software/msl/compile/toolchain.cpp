@@ -69,21 +69,17 @@ int major_version(const std::string &macros) {
     return at == std::string::npos ? 0 : std::atoi(macros.c_str() + at + name.size());
 }
 
-std::string unpack_headers() {
-    Hash hash;
-    for (std::size_t i = 0; i < smtl_embedded_header_count; ++i) {
-        const smtl_embedded_header &header = smtl_embedded_headers[i];
-        hash.add(header.path).add({reinterpret_cast<const char *>(header.data), header.length});
-    }
-    return Cache::shared().entry("headers-" + hash.digest(), [](const std::string &folder) {
+// The name of our headers in the cache.
+const std::string &headers_key() {
+    static const std::string key = [] {
+        Hash hash;
         for (std::size_t i = 0; i < smtl_embedded_header_count; ++i) {
             const smtl_embedded_header &header = smtl_embedded_headers[i];
-            const std::string path = folder + "/" + header.path;
-            if (!make_folders(path.substr(0, path.rfind('/')))) return false;
-            if (!write_file(path, {reinterpret_cast<const char *>(header.data), header.length})) return false;
+            hash.add(header.path).add({reinterpret_cast<const char *>(header.data), header.length});
         }
-        return true;
-    });
+        return "headers-" + hash.digest();
+    }();
+    return key;
 }
 
 // Which makes a server of the compiler. Empty if it does not compile: without a server all takes longer.
@@ -131,7 +127,7 @@ Toolchain find_toolchain() {
         return toolchain;
     }
     toolchain.resources = facts.resources;
-    toolchain.headers = unpack_headers();
+    toolchain.headers = Toolchain::unpack_headers();
     if (toolchain.headers.empty()) {
         toolchain.problem = "the standard library cannot be unpacked into " + Cache::shared().root();
         return toolchain;
@@ -210,6 +206,20 @@ const Toolchain &Toolchain::shared() {
     (void)std::atexit([] { shared().server->end(); });
     return toolchain;
 }
+
+std::string Toolchain::unpack_headers() {
+    return Cache::shared().entry(headers_key(), [](const std::string &folder) {
+        for (std::size_t i = 0; i < smtl_embedded_header_count; ++i) {
+            const smtl_embedded_header &header = smtl_embedded_headers[i];
+            const std::string path = folder + "/" + header.path;
+            if (!make_folders(path.substr(0, path.rfind('/')))) return false;
+            if (!write_file(path, {reinterpret_cast<const char *>(header.data), header.length})) return false;
+        }
+        return true;
+    });
+}
+
+bool Toolchain::headers_are_intact() { return !Cache::shared().find(headers_key()).empty(); }
 
 ProcessResult Toolchain::run(const std::vector<std::string> &arguments, const std::string &input,
                              const std::string &folder, const ProcessBounds &bounds) const {

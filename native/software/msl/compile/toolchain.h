@@ -46,6 +46,10 @@ struct Toolchain {
     // Found on first use, and looked for again as long as it cannot be used.
     static const Toolchain &shared();
 
+    // Our headers, in the cache if they are not there yet: their folder, empty on failure.
+    static std::string unpack_headers();
+    static bool headers_are_intact();
+
     // Runs the compiler: the first argument is its path. See run_process.
     ProcessResult run(const std::vector<std::string> &arguments, const std::string &input, const std::string &folder,
                       const ProcessBounds &bounds = {}) const;

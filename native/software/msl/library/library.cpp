@@ -9,6 +9,7 @@
 #include "halves.h"
 #include "msl/compile/cache.h"
 #include "msl/compile/deferred_checks.h"
+#include "msl/compile/deletion.h"
 #include "msl/compile/file.h"
 #include "msl/compile/hash.h"
 #include "msl/compile/process.h"
@@ -117,7 +118,9 @@ std::string list_problems(const std::vector<Problem> &problems) {
     return text;
 }
 
-std::unique_ptr<smtl_library> compile(std::string_view source, const Options &options, Diagnostics &diagnostics) {
+namespace {
+
+std::unique_ptr<smtl_library> compile_once(std::string_view source, const Options &options, Diagnostics &diagnostics) {
     if (!Toolchain::shared().problem.empty()) {
         diagnostics.push_back(general_error(Toolchain::shared().problem));
         return nullptr;
@@ -162,6 +165,21 @@ std::unique_ptr<smtl_library> compile(std::string_view source, const Options &op
     say(library->reflection.warnings);
     library->describe();
     if (!source_name.empty() && stands_alone(*preprocessed)) remember_library(source_name, *library, diagnostics);
+    return library;
+}
+
+}  // namespace
+
+std::unique_ptr<smtl_library> compile(std::string_view source, const Options &options, Diagnostics &diagnostics) {
+    std::unique_ptr<smtl_library> library;
+    bool deleted = false;
+    const auto work = [&] {
+        diagnostics.clear();
+        library = compile_once(source, options, diagnostics);
+        return library != nullptr;
+    };
+    if (!despite_deletion(work, deleted) && deleted)
+        diagnostics = {general_error(deleted_meanwhile + Cache::shared().root())};
     return library;
 }
 

@@ -5,6 +5,7 @@
 
 #include "library.h"
 #include "msl/compile/cache.h"
+#include "msl/compile/deletion.h"
 #include "msl/compile/file.h"
 #include "msl/compile/process.h"
 #include "msl/compile/toolchain.h"
@@ -97,9 +98,7 @@ std::string select_messages(const std::string &messages, bool judged, std::size_
     return kept;
 }
 
-}  // namespace
-
-bool lint(std::string_view source, const Options &options, Diagnostics &diagnostics) {
+bool lint_once(std::string_view source, const Options &options, Diagnostics &diagnostics) {
     Diagnostics ordinary;
     const bool compiles = compile(source, options, ordinary) != nullptr;
     const std::optional<std::string> preprocessed = preprocess(source, options, diagnostics);
@@ -147,6 +146,19 @@ bool lint(std::string_view source, const Options &options, Diagnostics &diagnost
                          options.include_paths));
     say(read_diagnostics(messages, source, translation.text, options.name, options.include_paths));
     return (compiles || !judged) && translation.problems.empty() && errors == 0 && result.started;
+}
+
+}  // namespace
+
+bool lint(std::string_view source, const Options &options, Diagnostics &diagnostics) {
+    bool deleted = false;
+    const auto work = [&] {
+        diagnostics.clear();
+        return lint_once(source, options, diagnostics);
+    };
+    const bool good = despite_deletion(work, deleted);
+    if (deleted && !good) diagnostics = {general_error(deleted_meanwhile + Cache::shared().root())};
+    return good;
 }
 
 }  // namespace smtl::msl

@@ -80,6 +80,11 @@ std::optional<std::string> preprocess(std::string_view source, const Options &op
         diagnostics.push_back(general_error(toolchain.problem));
         return std::nullopt;
     }
+    if (!smtl_is_language_version(options.language_version)) {
+        diagnostics.push_back(general_error("language version " + std::to_string(options.language_version >> 16) + "." +
+                                            std::to_string(options.language_version & 0xffff) + " is not supported"));
+        return std::nullopt;
+    }
     for (const auto &[name, value] : options.macros) {
         if (name.find_first_of("\n\r") == std::string::npos) continue;
         diagnostics.push_back(general_error("the name of a preprocessor macro must not contain a line break"));
@@ -153,3 +158,9 @@ std::optional<std::string> preprocess(std::string_view source, const Options &op
 }
 
 }  // namespace smtl::msl
+
+bool smtl_is_language_version(std::uint32_t version) {
+    constexpr std::uint32_t last_minors[] = {0, 2, 4, 2, 0};
+    const std::uint32_t major = version >> 16, minor = version & 0xffff;
+    return major > 0 && major < std::size(last_minors) && minor <= last_minors[major];
+}

@@ -9,6 +9,7 @@
 
 #include "library.h"
 #include "msl/compile/cache.h"
+#include "msl/compile/deletion.h"
 #include "msl/compile/file.h"
 #include "msl/compile/hash.h"
 #include "msl/compile/process.h"
@@ -268,8 +269,8 @@ std::optional<Request> prepare(const smtl_library &library, const char *function
     return Request{std::move(specialization), std::move(source), std::move(name)};
 }
 
-std::string specialize(const smtl_library &library, const char *function, const smtl_constant_value *values,
-                       std::size_t count, std::string &log) {
+std::string specialize_once(const smtl_library &library, const char *function, const smtl_constant_value *values,
+                            std::size_t count, std::string &log) {
     auto request = prepare(library, function, values, count, log);
     if (!request) return {};
     Specialization &specialization = request->specialization;
@@ -295,6 +296,19 @@ std::string specialize(const smtl_library &library, const char *function, const 
     return {};
 }
 
+std::string specialize(const smtl_library &library, const char *function, const smtl_constant_value *values,
+                       std::size_t count, std::string &log) {
+    std::string path;
+    bool deleted = false;
+    const auto work = [&] {
+        log.clear();
+        path = specialize_once(library, function, values, count, log);
+        return !path.empty();
+    };
+    if (!despite_deletion(work, deleted) && deleted) log = deleted_meanwhile + Cache::shared().root() + "\n";
+    return path;
+}
+
 std::string name_of(const smtl_library &library, const char *function, const smtl_constant_value *values,
                     std::size_t count, std::string &log) {
     const auto request = prepare(library, function, values, count, log);
@@ -307,10 +321,9 @@ bool import_code(std::string_view name, std::string_view code) {
     if (!name.starts_with(name_prefix)) return false;
     const std::string_view digest = name.substr(name_prefix.size());
     if (digest.empty() || !std::all_of(digest.begin(), digest.end(), is_hexadecimal)) return false;
-    return !Cache::shared()
-                .entry(std::string(name),
-                       [&](const std::string &folder) { return write_file(folder + code_file, code); })
-                .empty();
+    const auto write = [&](const std::string &folder) { return write_file(folder + code_file, code); };
+    bool deleted = false;
+    return despite_deletion([&] { return !Cache::shared().entry(std::string(name), write).empty(); }, deleted);
 }
 
 // Calls one of the functions above for the C interface.

@@ -11,6 +11,7 @@
 
 #include "library.h"
 #include "msl/compile/cache.h"
+#include "msl/compile/deletion.h"
 #include "msl/compile/file.h"
 #include "msl/compile/hash.h"
 #include "msl/compile/process.h"
@@ -157,7 +158,7 @@ std::string facts_source(const std::string &name, const std::vector<Member> &mem
 // The compiler's answer; empty if the source does not compile.
 std::string type_facts(const smtl_library &library, const std::string &source) {
     const std::string key = "types-" + Hash().add(library.key).add(source).digest();
-    const std::string folder = Cache::shared().entry(key, [&](const std::string &into) {
+    const auto build = [&](const std::string &into) {
         std::string errors;
         const std::string precompiled = library.entry(nullptr, errors);
         const std::string input = into + "/input";
@@ -166,9 +167,15 @@ std::string type_facts(const smtl_library &library, const std::string &source) {
         (void)unlink(input.c_str());
         (void)unlink((into + "/errors").c_str());
         return result.succeeded;
-    });
-    if (folder.empty()) return {};
-    const std::string object = read_file(folder + facts_file).value_or("");
+    };
+    std::string object;
+    const auto work = [&] {
+        const std::string folder = Cache::shared().entry(key, build);
+        object = folder.empty() ? "" : read_file(folder + facts_file).value_or("");
+        return !object.empty();
+    };
+    bool deleted = false;
+    (void)despite_deletion(work, deleted);
     return std::string(find_section(object, "smtl_types"));
 }
 

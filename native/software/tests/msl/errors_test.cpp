@@ -17,6 +17,9 @@ void test_errors() {
           syntax.says("program_source:6:15: error: use of undeclared identifier 'undefined_name'"));
     CHECK(syntax.says("    a[0]   =  undefined_name;\n              ^\n") &&
           syntax.says("program_source:7:12: error:"));
+    const compiled lines_of_windows("kernel void a() {}\r\nkernel void b() { int x = y; }\r\n");
+    CHECK(lines_of_windows.says("program_source:2:27: error: use of undeclared identifier 'y'\n"
+                                "kernel void b() { int x = y; }\n                          ^\n"));
     const compiled instantiation(
         head +
         "template <typename T> kernel void k(device T *a) {\n  a->missing = 1;\n}\ntemplate [[host_name(\"k\")]] kernel void k<float>(device float *);\n");

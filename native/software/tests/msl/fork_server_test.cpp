@@ -1,5 +1,5 @@
-// The compiler as a fork server: what a program says, how it ends and what bounds it has are the same as in a process of its
-// own, whatever happens to the server.
+// The compiler as a fork server: what a program says, how it ends and what bounds it has are the same as in a process
+// of its own, whatever happens to the server.
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -93,13 +93,14 @@ void test_results() {
     // Names are names in the folder that this process works in now.
     const fs::path before = fs::current_path();
     fs::current_path(folder);
-    CHECK(run_process({Toolchain::shared().clang, "-x", "c++", "-fsyntax-only", "good"}, "", fresh_folder(), {}, &server)
-              .succeeded);
+    CHECK(
+        run_process({Toolchain::shared().clang, "-x", "c++", "-fsyntax-only", "good"}, "", fresh_folder(), {}, &server)
+            .succeeded);
     fs::current_path(before);
     // Nothing of this process's is seen there but its environment.
     setenv("CPATH", folder.c_str(), 1);
-    const ProcessResult hidden = run_process(compile(folder + "/hidden.o"), write("hidden", "#include \"good\"\n"),
-                                             fresh_folder(), {}, &server);
+    const ProcessResult hidden =
+        run_process(compile(folder + "/hidden.o"), write("hidden", "#include \"good\"\n"), fresh_folder(), {}, &server);
     CHECK(!hidden.succeeded && hidden.errors.find("file not found") != std::string::npos);
     unsetenv("CPATH");
     server.end();

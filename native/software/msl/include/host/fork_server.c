@@ -1,6 +1,6 @@
-/* A fork server of clang. Loading its libraries takes longer than compiling a small kernel, so clang is loaded once, stops
- * before its main function, and each compilation is a fork of it. A compilation ends as it would in a process of its own:
- * nothing that it does reaches the server or another compilation.
+/* A fork server of clang. Loading its libraries takes longer than compiling a small kernel, so clang is loaded once,
+ * stops before its main function, and each compilation is a fork of it. A compilation ends as it would in a process of
+ * its own: nothing that it does reaches the server or another compilation.
  *
  * The library is preloaded: it wraps the function of libc that calls main. */
 #define _GNU_SOURCE
@@ -53,7 +53,8 @@ static char **split(char **at, uint32_t count) {
 static int run(const smtl_run_request *request, const int *descriptors) {
     struct stat status;
     if (fstat(descriptors[SMTL_RUN_WORDS], &status) != 0 || status.st_size == 0) return 127;
-    char *text = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptors[SMTL_RUN_WORDS], 0);
+    char *text =
+        mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptors[SMTL_RUN_WORDS], 0);
     if (text == MAP_FAILED) return 127;
     char **arguments = split(&text, request->arguments);
     environ = split(&text, request->variables);
