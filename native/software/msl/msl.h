@@ -38,6 +38,10 @@ typedef struct {
 /* Whether there is a version of the language with that number, as MTLLanguageVersion has it. */
 bool smtl_is_language_version(uint32_t version);
 
+/* Bytes and alignment of one value of a scalar, vector or matrix type, as MTLDataType numbers them; 0 for any other. */
+size_t smtl_data_type_size(uint64_t data_type);
+size_t smtl_data_type_alignment(uint64_t data_type);
+
 /* Compiles `source` (any bytes). NULL on error. `*log` gets a malloc'd text: the errors, or the warnings of a success,
  * with the user's own lines; NULL if there is nothing to say. */
 smtl_library *smtl_library_compile(const char *source, size_t length, const smtl_compile_options *options, char **log);
@@ -66,8 +70,8 @@ typedef struct smtl_type {
     const struct smtl_member *members; /* of a Struct */
     size_t member_count;
     const struct smtl_type *element; /* of an Array or Pointer; NULL if it is not known */
-    size_t length, stride;           /* of an Array */
-    smtl_access access;              /* of a Pointer */
+    size_t length, stride; /* of an Array */
+    smtl_access access; /* of a Pointer */
 } smtl_type;
 
 typedef struct smtl_member {

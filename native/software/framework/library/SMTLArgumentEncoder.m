@@ -1,7 +1,6 @@
 #import "SMTLArgumentEncoder.h"
 
 #import "SMTLComputePipeline.h"
-#import "SMTLDataType.h"
 #import "framework/memory/SMTLBuffer.h"
 #import "support/SMTLError.h"
 #import <Metal/MTLIndirectCommandBuffer.h>
@@ -88,8 +87,8 @@ static NSUInteger indices_of(const smtl_type *type) {
     const char *where = "-[MTLDevice newArgumentEncoderWithArguments:]";
     const MTLDataType type = [descriptor dataType];
     const bool handle = is_handle(type);
-    const size_t size = handle ? POINTER_SIZE : SMTLDataTypeSize(type);
-    size_t alignment = handle ? POINTER_SIZE : SMTLDataTypeAlignment(type);
+    const size_t size = handle ? POINTER_SIZE : smtl_data_type_size(type);
+    size_t alignment = handle ? POINTER_SIZE : smtl_data_type_alignment(type);
     SMTL_REQUIRE(size > 0, where, @"data type %lu cannot be an argument", (unsigned long)type);
     const NSUInteger block = [descriptor constantBlockAlignment];
     SMTL_REQUIRE((block & (block - 1)) == 0, where, @"constantBlockAlignment %lu is not a power of two",

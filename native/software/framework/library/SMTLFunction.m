@@ -1,7 +1,6 @@
 #import "SMTLFunction.h"
 
 #import "SMTLArgumentEncoder.h"
-#import "SMTLDataType.h"
 #import "SMTLLibrary.h"
 #import "SMTLReflection.h"
 #import "support/SMTLError.h"
@@ -12,7 +11,7 @@
 static size_t constant_size(MTLDataType type) {
     const bool matrix = (type >= MTLDataTypeFloat2x2 && type <= MTLDataTypeFloat4x4) ||
                         (type >= MTLDataTypeHalf2x2 && type <= MTLDataTypeHalf4x4);
-    const size_t size = matrix ? 0 : SMTLDataTypeSize(type);
+    const size_t size = matrix ? 0 : smtl_data_type_size(type);
     return size <= sizeof(((smtl_constant_value *)0)->bytes) ? size : 0;
 }
 

@@ -21,7 +21,8 @@ bool despite_deletion(const std::function<bool()> &work, bool &deleted) {
     Cache &cache = Cache::shared();
     for (int attempt = 0; attempt < attempts; ++attempt) {
         const bool restored = cache.restore();
-        if (deleted || access((toolchain.headers + "/smtl/abi.h").c_str(), R_OK) != 0) (void)Toolchain::unpack_headers();
+        if (deleted || access((toolchain.headers + "/smtl/abi.h").c_str(), R_OK) != 0)
+            (void)Toolchain::unpack_headers();
         // Whoever deletes the cache deletes this folder too.
         const TemporaryFolder mark(cache.root());
         if (work()) return true;

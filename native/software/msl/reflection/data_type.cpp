@@ -36,9 +36,10 @@ constexpr std::array<Family, 12> families = {{
 struct Matrices {
     std::uint32_t first;
     const char *name;
+    std::size_t size;  // of a component
 };
 
-constexpr std::array<Matrices, 2> matrices = {{{7, "float"}, {20, "half"}}};
+constexpr std::array<Matrices, 2> matrices = {{{7, "float", 4}, {20, "half", 2}}};
 
 const Matrices *matrices_of(std::uint32_t data_type) {
     for (const Matrices &all : matrices) {
@@ -108,3 +109,20 @@ std::string data_type_value(const smtl_constant_value &value) {
 }
 
 }  // namespace smtl::msl
+
+size_t smtl_data_type_alignment(std::uint64_t data_type) {
+    using namespace smtl::msl;
+    if (data_type > UINT32_MAX) return 0;
+    const auto type = static_cast<std::uint32_t>(data_type);
+    const Matrices *all = matrices_of(type);
+    const Family *family = family_of(type);
+    if (!all && !family) return 0;
+    const std::uint32_t components = data_type_shape(type).components;
+    // A vector of 3 takes the room of one of 4.
+    return (all ? all->size : family->size) * (components == 3 ? 4 : components);
+}
+
+size_t smtl_data_type_size(std::uint64_t data_type) {
+    const std::size_t column = smtl_data_type_alignment(data_type);
+    return column == 0 ? 0 : column * smtl::msl::data_type_shape(static_cast<std::uint32_t>(data_type)).columns;
+}

@@ -18,7 +18,8 @@ namespace {
 fs::path cache;
 
 std::string source_of(int number) {
-    return "struct S { float x, y; };\nkernel void k(device S *s) { s[0].y = s[0].x * " + std::to_string(number) + "; }\n";
+    return "struct S { float x, y; };\nkernel void k(device S *s) { s[0].y = s[0].x * " + std::to_string(number) +
+           "; }\n";
 }
 
 bool runs(const compiled &source, int number) {

@@ -92,7 +92,7 @@ impl<'a> Source<'a> {
             _ => (is_type || matches!(before, "*" | "&" | ">")) && !open.contains(&ARGUMENTS),
         };
         let why =
-            "the kernel's name stands outside braces, but not in a plain declaration of the kernel";
+            "the kernel's name stands outside braces, but not in `kernel void NAME(PARAMETERS)`";
         is_read.then_some(()).ok_or(why)
     }
 
