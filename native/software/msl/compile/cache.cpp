@@ -219,6 +219,23 @@ std::uint64_t size_of_entry(const std::string &folder) {
 
 }  // namespace
 
+namespace {
+
+thread_local Cache::Uses *uses = nullptr;
+
+}  // namespace
+
+Cache::Uses::Uses() : outer_(uses) { uses = this; }
+
+Cache::Uses::~Uses() {
+    uses = outer_;
+    if (outer_) outer_->keys_.merge(keys_);
+}
+
+void Cache::note(const std::string &key) {
+    if (uses) uses->keys_.insert(key);
+}
+
 Cache &Cache::shared() {
     static Cache cache(preferred_root(), smtl_settings_get()->cache_size);
     // Other threads may still compile: the cache stays, and they find that its folder is gone.
@@ -267,9 +284,22 @@ std::shared_ptr<std::mutex> Cache::lock_for(const std::string &key) {
 std::string Cache::find(const std::string &key) const {
     const std::string path = root_ + "/" + key;
     if (root_.empty() || !intact(path)) return {};
+    note(key);
     // Marks the entry as used now, for prune().
     (void)utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
     return path;
+}
+
+bool Cache::is_missing(const std::string &key) const {
+    const auto is_gone = [](const std::string &path) { return access(path.c_str(), F_OK) != 0 && errno == ENOENT; };
+    const std::string path = root_ + "/" + key + "/";
+    if (is_gone(path + manifest_name)) return true;
+    const std::string manifest = read_file(path + manifest_name).value_or("");
+    for (std::size_t line = manifest.find('\n'); line != std::string::npos && line + 1 < manifest.size();
+         line = manifest.find('\n', line + 1)) {
+        if (is_gone(path + manifest.substr(line + 1, manifest.find(' ', line) - line - 1))) return true;
+    }
+    return false;
 }
 
 void Cache::prune(std::chrono::system_clock::time_point recent) const {
@@ -315,7 +345,9 @@ std::string Cache::entry(const std::string &key, const Builder &build) {
     constexpr auto in_use = std::chrono::minutes(10);
     if (built_.fetch_add(1, std::memory_order_relaxed) % builds_between == 0)
         prune(std::chrono::system_clock::now() - in_use);
-    return build_entry(key, build);
+    std::string built = build_entry(key, build);
+    if (!built.empty()) note(key);
+    return built;
 }
 
 std::string Cache::build_entry(const std::string &key, const Builder &build) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 namespace smtl::msl {
@@ -32,6 +33,8 @@ public:
     std::string entry(const std::string &key, const Builder &build);
     // The folder of the entry if it is there and intact, else empty.
     std::string find(const std::string &key) const;
+    // Whether the entry or a file of it is missing.
+    bool is_missing(const std::string &key) const;
 
     // Makes the folder again if somebody deleted it; false if that cannot be.
     bool restore() const;
@@ -39,6 +42,25 @@ public:
     const std::string &root() const { return root_; }
     // Why the preferred folder is not used; empty if it is used.
     const std::string &problem() const { return problem_; }
+
+    // Notes the keys of all entries that this thread is given while one lives.
+    class Uses {
+    public:
+        Uses();
+        Uses(const Uses &) = delete;
+        Uses &operator=(const Uses &) = delete;
+        ~Uses();
+
+        const std::set<std::string> &keys() const { return keys_; }
+
+    private:
+        friend class Cache;
+        std::set<std::string> keys_;
+        Uses *outer_;
+    };
+
+    // Notes an entry that is used by its path alone.
+    static void note(const std::string &key);
 
     // Removes entries, the least recently used first, until the rest takes three quarters of the bound. What was
     // used since `recent` stays: somebody may be about to load it.

@@ -126,9 +126,19 @@ TemporaryFolder::TemporaryFolder(const std::string &parent) {
     if (mkdtemp(name.data())) path_ = name;
 }
 
+namespace {
+
+thread_local std::size_t lost_folders = 0;
+
+}  // namespace
+
 TemporaryFolder::~TemporaryFolder() {
-    if (!path_.empty()) remove_tree(path_);
+    if (path_.empty()) return;
+    if (access(path_.c_str(), F_OK) != 0 && errno == ENOENT) ++lost_folders;
+    remove_tree(path_);
 }
+
+std::size_t TemporaryFolder::lost() { return lost_folders; }
 
 bool TemporaryFolder::rename_to(const std::string &path) {
     if (std::rename(path_.c_str(), path.c_str()) != 0) return false;

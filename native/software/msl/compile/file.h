@@ -50,6 +50,9 @@ public:
 
     bool made() const { return !path_.empty(); }
     const std::string &path() const { return path_; }
+    // How many of this thread's folders were gone when their end came.
+    static std::size_t lost();
+
     // Gives the folder its lasting name, unless that is taken.
     bool rename_to(const std::string &path);
 

@@ -11,8 +11,10 @@
 #include <memory>
 #include <poll.h>
 #include <string_view>
-#include <sys/mman.h>
+#include <sched.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,34 +35,43 @@ public:
     ~Open() { close(); }
 
     int number() const { return number_; }
-    void set(int number) {
-        if (number_ >= 0) (void)::close(number_);
-        number_ = number;
+    int release() { return std::exchange(number_, -1); }
+    void close() {
+        if (number_ >= 0) (void)::close(release());
     }
-    void close() { set(-1); }
 
 private:
     int number_;
 };
 
-// A file in memory with the words of a request.
-int write_words(const ProcessStart &start) {
-    std::string text;
-    const auto add = [&](const char *word) { text.append(word, std::strlen(word) + 1); };
-    for (const std::string &word : start.arguments) add(word.c_str());
-    for (const char *word : start.environment) add(word);
-    const int file = memfd_create("words", MFD_CLOEXEC);
-    for (std::size_t written = 0; file >= 0 && written < text.size();) {
-        const ssize_t count = write(file, text.data() + written, text.size() - written);
-        if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) {
-            (void)close(file);
-            return -1;
-        }
-        written += static_cast<std::size_t>(count);
+// A copy with another number, from `least` on.
+int moved(const Open &descriptor, int least) { return fcntl(descriptor.number(), F_DUPFD_CLOEXEC, least); }
+
+// A descriptor that this process keeps. The host may have closed it, and opened something else under its number.
+class Kept {
+public:
+    // Under none of the numbers of the standard streams, which a host may have closed.
+    explicit Kept(int number) : number_(moved(Open(number), 3)) { (void)fstat(number_, &status_); }
+    Kept(const Kept &) = delete;
+    Kept &operator=(const Kept &) = delete;
+    ~Kept() {
+        if (is_open()) (void)close(number_);
     }
-    return file;
-}
+
+    int number() const { return number_; }
+    bool is_open() const {
+        struct stat now;
+        return number_ >= 0 && fstat(number_, &now) == 0 && now.st_dev == status_.st_dev &&
+               now.st_ino == status_.st_ino;
+    }
+
+private:
+    int number_;
+    struct stat status_{};
+};
+
+// A descriptor of the process, ready when it ends.
+int open_process(pid_t process) { return static_cast<int>(syscall(SYS_pidfd_open, process, 0)); }
 
 // What a program of this process may have at most, which is `value` for those who may raise limits.
 rlimit limit_of(__rlimit_resource resource, rlim_t value) {
@@ -69,10 +80,27 @@ rlimit limit_of(__rlimit_resource resource, rlim_t value) {
     return value <= own.rlim_max || geteuid() == 0 ? rlimit{value, value} : own;
 }
 
-bool send_request(int socket, const smtl_run_request &request,
-                  const std::array<int, SMTL_RUN_DESCRIPTORS> &descriptors) {
+std::string packet_of(const ProcessStart &start) {
+    const ProcessBounds &bounds = start.bounds;
+    smtl_run_request request{};
+    request.arguments = static_cast<std::uint32_t>(start.arguments.size());
+    request.variables = static_cast<std::uint32_t>(start.environment.size());
+    request.seconds = bounds.seconds;
+    request.processor = limit_of(RLIMIT_CPU, bounds.processor_seconds);
+    request.memory = limit_of(RLIMIT_AS, bounds.address_space);
+    request.file = limit_of(RLIMIT_FSIZE, bounds.file_bytes);
+    (void)sched_getaffinity(0, sizeof request.processors, &request.processors);
+    request.nice = getpriority(PRIO_PROCESS, 0);
+    std::string packet(reinterpret_cast<const char *>(&request), sizeof request);
+    const auto add = [&](const char *word) { packet.append(word, std::strlen(word) + 1); };
+    for (const std::string &word : start.arguments) add(word.c_str());
+    for (const char *word : start.environment) add(word);
+    return packet;
+}
+
+bool send_packet(int socket, std::string &packet, const std::array<int, SMTL_RUN_DESCRIPTORS> &descriptors) {
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof descriptors)> control{};
-    iovec part{const_cast<smtl_run_request *>(&request), sizeof request};
+    iovec part{packet.data(), packet.size()};
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
@@ -87,54 +115,51 @@ bool send_request(int socket, const smtl_run_request &request,
     do {
         sent = sendmsg(socket, &message, MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
-    return sent == ssize_t{sizeof request};
+    return sent == static_cast<ssize_t>(packet.size());
 }
 
-// Waits for a reply. The server keeps to the program's bounds; a server that does not is taken for lost.
-bool receive_reply(int pipe, std::uint64_t seconds, smtl_run_reply &reply) {
-    constexpr std::uint64_t margin = 30;
-    pollfd wanted{pipe, POLLIN, 0};
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds + margin);
-    for (;;) {
+// Reads what comes within `seconds`. False if nothing does, or `process` ends before.
+template <class Value> bool receive(int from, int process, std::uint64_t seconds, Value &value) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+    std::array<pollfd, 2> wanted{{{from, POLLIN, 0}, {process, POLLIN, 0}}};
+    for (int ready = 0; ready <= 0;) {
         const auto left =
             std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
-        const int ready = left <= 0 ? 0 : poll(&wanted, 1, static_cast<int>(std::min<std::int64_t>(left, INT_MAX)));
-        if (ready < 0 && errno == EINTR) continue;
-        if (ready <= 0 && left <= INT_MAX) return false;
-        if (ready > 0) break;
+        if (left <= 0) return false;
+        ready = poll(wanted.data(), wanted.size(), static_cast<int>(std::min<std::int64_t>(left, 1 << 20)));
+        if (ready < 0 && errno != EINTR) return false;
     }
+    if (wanted[0].revents == 0) return false;
     ssize_t size;
     do {
-        size = read(pipe, &reply, sizeof reply);
+        size = read(from, &value, sizeof value);
     } while (size < 0 && errno == EINTR);
-    return size == ssize_t{sizeof reply};
+    return size == ssize_t{sizeof value};
 }
 
 // One request and its reply; nothing if there was none, `lost` if that is the server's doing.
-std::optional<ProcessEnd> ask(int socket, const ProcessStart &start, bool &lost) {
-    const ProcessBounds &bounds = start.bounds;
-    const Open words(write_words(start)), input(open(start.input.c_str(), O_RDONLY | O_CLOEXEC)),
-        output(open("/dev/null", O_WRONLY | O_CLOEXEC)),
+std::optional<ProcessEnd> ask(int socket, int server, const ProcessStart &start, bool &lost) {
+    std::string packet = packet_of(start);
+    if (packet.size() > SMTL_RUN_MAX_REQUEST) return std::nullopt;
+    const Open input(open(start.input.c_str(), O_RDONLY | O_CLOEXEC)), output(open("/dev/null", O_WRONLY | O_CLOEXEC)),
         errors(open(start.errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)),
         folder(open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
     std::array<int, 2> ends{-1, -1};
     (void)pipe2(ends.data(), O_CLOEXEC);
     const Open reply_end(ends[0]);
     Open server_end(ends[1]);
-    const std::array<int, SMTL_RUN_DESCRIPTORS> descriptors{words.number(),  input.number(),  output.number(),
-                                                            errors.number(), folder.number(), server_end.number()};
+    const std::array<int, SMTL_RUN_DESCRIPTORS> descriptors{input.number(), output.number(), errors.number(),
+                                                            folder.number(), server_end.number()};
     if (std::any_of(descriptors.begin(), descriptors.end(), [](int number) { return number < 0; })) return std::nullopt;
-    const smtl_run_request request{static_cast<std::uint32_t>(start.arguments.size()),
-                                   static_cast<std::uint32_t>(start.environment.size()),
-                                   bounds.seconds,
-                                   limit_of(RLIMIT_CPU, bounds.processor_seconds),
-                                   limit_of(RLIMIT_AS, bounds.address_space),
-                                   limit_of(RLIMIT_FSIZE, bounds.file_bytes)};
-    lost = !send_request(socket, request, descriptors);
+    lost = !send_packet(socket, packet, descriptors);
     // With the server's copies this is the last one: the pipe ends with the server.
     server_end.close();
+    // A server that has the request replies even if it ends meanwhile. It keeps to the program's bounds.
+    constexpr std::uint64_t margin = 30;
+    char taken;
     smtl_run_reply reply{};
-    lost = lost || !receive_reply(reply_end.number(), bounds.seconds, reply);
+    lost = lost || !receive(reply_end.number(), server, margin, taken) ||
+           !receive(reply_end.number(), -1, start.bounds.seconds + margin, reply);
     if (lost) return std::nullopt;
     return ProcessEnd{reply.status, reply.too_slow != 0, reply.processor_milliseconds};
 }
@@ -161,22 +186,16 @@ std::vector<std::string> environment_of_server(const ProcessStart &start, const 
 }  // namespace
 
 struct ForkServer::Connection {
-    Connection(int to_server, uid_t as_user, gid_t as_group) : socket(to_server), user(as_user), group(as_group) {}
-    Connection(const Connection &) = delete;
-    Connection &operator=(const Connection &) = delete;
-    // The server ends with its socket. A child of this process that a fork made is not the server's parent.
-    ~Connection() {
-        socket.close();
-        siginfo_t information{};
-        while (process.number() >= 0 &&
-               waitid(P_PIDFD, static_cast<id_t>(process.number()), &information, WEXITED) != 0 && errno == EINTR)
-            continue;
-    }
+    Connection(int to_server, pid_t the_server)
+        : socket(to_server), server(open_process(the_server)), process(the_server) {}
 
-    Open socket;
-    Open process{-1};
-    uid_t user;  // as whom the server works
-    gid_t group;
+    bool is_open() const { return socket.is_open() && server.is_open(); }
+
+    Kept socket, server;
+    pid_t process;
+    // As whom the server works.
+    uid_t user = geteuid();
+    gid_t group = getegid();
 };
 
 ForkServer::ForkServer(std::string program, std::function<std::string()> library)
@@ -192,61 +211,79 @@ std::shared_ptr<ForkServer::Connection> ForkServer::launch(const ProcessStart &s
     constexpr int object_number = SMTL_FORK_SERVER_SOCKET + 1;
     std::array<int, 2> ends{-1, -1};
     (void)socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data());
-    auto connection = std::make_shared<Connection>(ends[0], geteuid(), getegid());
-    const Open end(ends[1]), file(open(library.c_str(), O_RDONLY | O_CLOEXEC));
+    Open ours(ends[0]);
+    const Open theirs(ends[1]), file(open(library.c_str(), O_RDONLY | O_CLOEXEC));
     // Away from the two numbers that they are to have.
-    const Open server(fcntl(end.number(), F_DUPFD_CLOEXEC, object_number + 1)),
-        object(fcntl(file.number(), F_DUPFD_CLOEXEC, object_number + 1));
-    if (server.number() < 0 || object.number() < 0) return nullptr;
+    const Open socket(moved(theirs, object_number + 1)), object(moved(file, object_number + 1));
+    if (socket.number() < 0 || object.number() < 0) return nullptr;
 
     const std::vector<std::string> environment =
         environment_of_server(start, path.data(), "/proc/self/fd/" + std::to_string(object_number));
     SpawnSettings settings;
     for (const int number : {0, 1, 2})
         posix_spawn_file_actions_addopen(&settings.actions, number, "/dev/null", O_RDWR, 0);
-    posix_spawn_file_actions_adddup2(&settings.actions, server.number(), SMTL_FORK_SERVER_SOCKET);
+    posix_spawn_file_actions_adddup2(&settings.actions, socket.number(), SMTL_FORK_SERVER_SOCKET);
     posix_spawn_file_actions_adddup2(&settings.actions, object.number(), object_number);
     posix_spawn_file_actions_addclosefrom_np(&settings.actions, object_number + 1);
     settings.reset_signals();
     // Another program than clang does this, and ends.
     const std::vector<char *> arguments = words_of(std::vector<const char *>{program_.c_str(), "--version"});
-    pid_t process = 0;
+    pid_t process = 0, server = 0;
     if (posix_spawn(&process, program_.c_str(), &settings.actions, &settings.attributes, arguments.data(),
                     words_of(environment).data()) != 0)
         return nullptr;
-    connection->process.set(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+    constexpr std::uint64_t patience = 60;
+    const Open started(open_process(process));
+    const bool greeted = started.number() >= 0 && receive(ours.number(), started.number(), patience, server);
+    while (waitpid(process, nullptr, 0) < 0 && errno == EINTR) continue;
+    if (!greeted || server <= 0) return nullptr;
+    auto connection = std::make_shared<Connection>(ours.release(), server);
+    return connection->is_open() ? connection : nullptr;
+}
+
+// The server to ask, which is launched if there is none. Nothing while another thread launches it, and in a child of a
+// fork that found it so.
+std::shared_ptr<ForkServer::Connection> ForkServer::connect(const ProcessStart &start, bool &launched) {
+    constexpr int most_failures = 3;
+    {
+        const std::lock_guard lock(mutex_);
+        if (launching_ || failures_ == most_failures) return nullptr;
+        // A host that gives up rights does not keep them in a server.
+        if (connection_ && connection_->is_open() && connection_->user == geteuid() && connection_->group == getegid())
+            return connection_;
+        launching_ = true;
+    }
+    std::shared_ptr<Connection> connection = launch(start);
+    launched = true;
+    const std::lock_guard lock(mutex_);
+    launching_ = false;
+    failures_ = connection ? 0 : failures_ + 1;
+    connection_ = connection;
     return connection;
 }
 
 std::optional<ProcessEnd> ForkServer::run(const ProcessStart &start) {
     for (bool launched = false; !launched;) {
-        std::shared_ptr<Connection> connection;
-        {
-            const std::lock_guard lock(mutex_);
-            // A host that gives up rights does not keep them in a server.
-            if (connection_ && (connection_->user != geteuid() || connection_->group != getegid())) connection_.reset();
-            if (!connection_ && !refused_) {
-                connection_ = launch(start);
-                launched = true;
-                refused_ = !connection_;
-            }
-            connection = connection_;
-        }
+        const std::shared_ptr<Connection> connection = connect(start, launched);
         if (!connection) return std::nullopt;
         bool lost = false;
-        std::optional<ProcessEnd> end = ask(connection->socket.number(), start, lost);
+        std::optional<ProcessEnd> end = ask(connection->socket.number(), connection->server.number(), start, lost);
         if (!lost) return end;
-        // A server ends when nobody has asked it for a while. One that was started just now is none.
+        // A server ends when nobody has asked it for a while.
         const std::lock_guard lock(mutex_);
         if (connection_ == connection) connection_.reset();
-        refused_ = refused_ || launched;
     }
     return std::nullopt;
 }
 
+pid_t ForkServer::process() {
+    const std::lock_guard lock(mutex_);
+    return connection_ ? connection_->process : 0;
+}
+
 void ForkServer::end() {
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (lock.owns_lock()) connection_.reset();
+    const std::lock_guard lock(mutex_);
+    connection_.reset();
 }
 
 }  // namespace smtl::msl

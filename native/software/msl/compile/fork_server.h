@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <sys/types.h>
 
 #include "process.h"
 
@@ -23,19 +24,23 @@ public:
     // Starts the program, waits for its end and says how it ended. Nothing if there is no server: the program has to be
     // started without.
     std::optional<ProcessEnd> run(const ProcessStart &start);
-    // Ends the server and waits for that, so that nobody else has to: for the end of the process.
+    // Ends the server, unless it still works for another thread.
     void end();
+    // The server's; 0 if none runs.
+    pid_t process();
 
 private:
     struct Connection;
 
     std::shared_ptr<Connection> launch(const ProcessStart &start);
+    std::shared_ptr<Connection> connect(const ProcessStart &start, bool &launched);
 
     const std::string program_;
     const std::function<std::string()> library_;
     std::mutex mutex_;
     std::shared_ptr<Connection> connection_;
-    bool refused_ = false;  // a server that was started did not answer
+    bool launching_ = false;
+    int failures_ = 0;  // launches in a row that made no server
 };
 
 }  // namespace smtl::msl

@@ -41,7 +41,7 @@ public:
         sigset_t signals;
         sigemptyset(&signals);
         posix_spawnattr_setsigmask(&attributes, &signals);
-        for (const int signal : {SIGPIPE, SIGCHLD, SIGINT, SIGXCPU, SIGXFSZ}) sigaddset(&signals, signal);
+        for (const int signal : {SIGPIPE, SIGCHLD, SIGINT, SIGTERM, SIGXCPU, SIGXFSZ}) sigaddset(&signals, signal);
         posix_spawnattr_setsigdefault(&attributes, &signals);
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     }

@@ -48,7 +48,7 @@ struct Toolchain {
 
     // Our headers, in the cache if they are not there yet: their folder, empty on failure.
     static std::string unpack_headers();
-    static bool headers_are_intact();
+    static bool misses_headers();
 
     // Runs the compiler: the first argument is its path. See run_process.
     ProcessResult run(const std::vector<std::string> &arguments, const std::string &input, const std::string &folder,
@@ -61,6 +61,8 @@ struct Toolchain {
                                             const std::string &output) const;
     // The precompiled standard library, made when first asked for; empty with `errors` on failure.
     std::string standard_library(const Dialect &dialect, std::string &errors) const;
+    // Makes it again if somebody deleted it: what was compiled with it names it.
+    void restore_standard_library(const Dialect &dialect) const;
 };
 
 }  // namespace smtl::msl

@@ -188,6 +188,7 @@ std::unique_ptr<smtl_library> compile(std::string_view source, const Options &op
 std::string smtl_library::entry(const smtl::msl::Translation *translation, std::string &errors) const {
     using namespace smtl::msl;
     const Toolchain &toolchain = Toolchain::shared();
+    toolchain.restore_standard_library(dialect);
     return Cache::shared().entry(key, [&](const std::string &folder) {
         std::string initialisers;
         if (!precompile(toolchain, translated, dialect, translation && may_mix_halves(*translation), folder, errors,

@@ -54,6 +54,11 @@ void test_between_compilations() {
         remove_entries(part);
         ++number;
         CHECK(runs(compiled(source_of(number)), number));
+        // Of a library that is known the kernel alone is compiled.
+        const compiled known(source_of(number));
+        remove_entries(part);
+        if (*part) remove_entries("kernel-");
+        CHECK(runs(known, number));
     }
     // What somebody began to delete.
     for (const fs::directory_entry &entry : fs::directory_iterator(cache)) {

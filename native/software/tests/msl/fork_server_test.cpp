@@ -1,6 +1,7 @@
 // The compiler as a fork server: what a program says, how it ends and what bounds it has are the same as in a process
 // of its own, whatever happens to the server.
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -56,9 +57,8 @@ std::string write(const std::string &name, const std::string &text) {
 
 // A folder of its own for what one run says.
 std::string fresh_folder() {
-    static std::atomic<int> next{0};
-    const std::string path = folder + "/run" + std::to_string(next++);
-    fs::create_directory(path);
+    std::string path = folder + "/run-XXXXXX";
+    CHECK(mkdtemp(path.data()) != nullptr);
     return path;
 }
 
@@ -68,12 +68,19 @@ bool ends_by_the_server(ForkServer &server, const std::vector<std::string> &argu
     return server.run(ProcessStart{arguments, {"LC_ALL=C"}, input, errors, bounds}).has_value();
 }
 
-// The processes whose parent this one is.
-std::vector<pid_t> children() {
-    std::vector<pid_t> found;
-    std::ifstream list("/proc/self/task/" + std::to_string(getpid()) + "/children");
-    for (pid_t process; list >> process;) found.push_back(process);
-    return found;
+// Whether this process has a child, or had one that nobody has waited for.
+bool has_children() { return waitid(P_ALL, 0, nullptr, WEXITED | WNOHANG | WNOWAIT) == 0; }
+
+// True when the process has ended.
+bool ends(pid_t process) {
+    for (int i = 0; i < 1000; ++i) {
+        std::ifstream status("/proc/" + std::to_string(process) + "/stat");
+        std::string text;
+        std::getline(status, text);
+        if (text.empty() || text.find(") Z") != std::string::npos) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
 }
 
 void test_results() {
@@ -104,7 +111,7 @@ void test_results() {
     CHECK(!hidden.succeeded && hidden.errors.find("file not found") != std::string::npos);
     unsetenv("CPATH");
     server.end();
-    CHECK(children().empty());
+    CHECK(!has_children());
 }
 
 void test_bounds() {
@@ -138,7 +145,7 @@ void test_bounds() {
         bounds, "needed more than 512 MB of memory");
     CHECK(ends_by_the_server(server, compile(folder + "/good.o"), folder + "/good"));
     server.end();
-    CHECK(children().empty());
+    CHECK(!has_children());
 }
 
 // A server that is gone is replaced, and a compilation that it takes with it runs again.
@@ -146,19 +153,15 @@ void test_lost_servers() {
     ForkServer server(Toolchain::shared().clang, library);
     const std::vector<std::string> arguments = compile(folder + "/good.o");
     CHECK(ends_by_the_server(server, arguments, folder + "/good"));
-    const std::vector<pid_t> first = children();
-    CHECK(first.size() == 1);
-    for (const pid_t process : first) CHECK(kill(process, SIGKILL) == 0);
+    const pid_t first = server.process();
+    CHECK(first > 0 && kill(first, SIGKILL) == 0 && ends(first));
     CHECK(ends_by_the_server(server, arguments, folder + "/good"));
     // One that has nothing to do ends by itself.
-    const std::vector<pid_t> second = children();
-    CHECK(second.size() == 1 && second != first);
-    siginfo_t ended{};
-    for (const pid_t process : second) CHECK(waitid(P_PID, process, &ended, WEXITED | WNOWAIT) == 0);
-    CHECK(ended.si_code == CLD_EXITED && ended.si_status == 0);
+    const pid_t second = server.process();
+    CHECK(second > 0 && second != first && ends(second));
     CHECK(ends_by_the_server(server, arguments, folder + "/good"));
-    const std::vector<pid_t> third = children();
-    CHECK(third.size() == 1 && third != second);
+    const pid_t third = server.process();
+    if (!CHECK(third > 0 && third != second)) return;
     // What it has started goes on without it.
     const std::string pipe = folder + "/late", at = fresh_folder();
     CHECK(mkfifo(pipe.c_str(), 0600) == 0);
@@ -166,7 +169,7 @@ void test_lost_servers() {
     ProcessResult result;
     std::thread waiting([&] { result = run_process(compile(at + "/o"), source, at, {}, &server); });
     const int end = open(pipe.c_str(), O_WRONLY);  // when the compiler reads
-    for (const pid_t process : third) CHECK(kill(process, SIGKILL) == 0);
+    CHECK(kill(third, SIGKILL) == 0);
     CHECK(::write(end, "int late;\n", 10) == 10);
     (void)close(end);
     waiting.join();
@@ -178,16 +181,21 @@ void test_lost_servers() {
 void test_no_server() {
     const std::string script = write("clang", "#!/bin/sh\nexec " + Toolchain::shared().clang + " \"$@\"\n");
     fs::permissions(script, fs::perms::owner_all);
-    ForkServer of_script(script, library), without(Toolchain::shared().clang, [] { return std::string(); }),
+    // What it leaves behind holds all that it has been given.
+    const std::string lasting =
+        write("lasting", "#!/bin/sh\nsleep 5 &\nexec " + Toolchain::shared().clang + " \"$@\"\n");
+    fs::permissions(lasting, fs::perms::owner_all);
+    ForkServer of_script(script, library), of_lasting(lasting, library),
+        without(Toolchain::shared().clang, [] { return std::string(); }),
         damaged(Toolchain::shared().clang, [] { return write("damaged.so", "no library"); });
     std::vector<std::string> arguments = compile(folder + "/good.o");
-    for (ForkServer *server : {&of_script, &without, &damaged}) {
-        arguments[0] = server == &of_script ? script : Toolchain::shared().clang;
+    for (ForkServer *server : {&of_script, &of_lasting, &without, &damaged}) {
+        arguments[0] = server == &of_script ? script : server == &of_lasting ? lasting : Toolchain::shared().clang;
         CHECK(!ends_by_the_server(*server, arguments, folder + "/good"));
         CHECK(run_process(arguments, folder + "/good", fresh_folder(), {}, server).succeeded);
         server->end();
     }
-    CHECK(children().empty());
+    CHECK(!has_children());
 }
 
 void test_threads_and_forks() {
@@ -215,10 +223,32 @@ void test_threads_and_forks() {
     }
     int status = -1;
     CHECK(waitpid(child, &status, 0) == child && status == 0);
-    const std::vector<pid_t> before = children();
-    CHECK(ends_by_the_server(server, compile(folder + "/good.o"), folder + "/good") && children() == before);
+    const pid_t before = server.process();
+    CHECK(ends_by_the_server(server, compile(folder + "/good.o"), folder + "/good") && server.process() == before);
     server.end();
-    CHECK(children().empty());
+    CHECK(ends(before));
+    CHECK(!has_children());
+}
+
+// A host may close all descriptors, and use their numbers for others.
+void test_closed_descriptors() {
+    ForkServer server(Toolchain::shared().clang, library);
+    const pid_t child = fork();
+    if (child == 0) {
+        for (int i = 0; i < 3; ++i) (void)close(i);
+        bool good = ends_by_the_server(server, compile(folder + "/child.o"), folder + "/good");
+        for (int i = 0; i < 3; ++i) good = good && fcntl(i, F_GETFD) < 0;
+        for (int i = 3; i < 256; ++i) (void)close(i);
+        int ends[2];
+        good = good && pipe(ends) == 0;
+        for (int i = 3; i < 256; ++i) (void)dup2(ends[1], i);
+        for (int i = 64; i < 256; ++i) (void)close(i);
+        good = good && ends_by_the_server(server, compile(folder + "/child.o"), folder + "/good") &&
+               fcntl(5, F_GETFD) >= 0;
+        _exit(good ? 0 : 1);
+    }
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
 // Who gives up the rights of root does not compile with them.
@@ -229,7 +259,8 @@ void test_users() {
     fs::permissions(folder, fs::perms::all);
     CHECK(setegid(12345) == 0 && seteuid(12345) == 0);
     const std::string at = fresh_folder();
-    CHECK(run_process(compile(at + "/o"), "", at, {}, &server).succeeded);
+    const ProcessResult result = run_process(compile(at + "/o"), "", at, {}, &server);
+    if (!CHECK(result.succeeded)) std::fprintf(stderr, "%s\n", result.errors.c_str());
     CHECK(seteuid(0) == 0 && setegid(0) == 0);
     struct stat status;
     CHECK(stat((at + "/o").c_str(), &status) == 0 && status.st_uid == 12345);
@@ -241,16 +272,18 @@ void test_users() {
 int main() {
     folder = "/tmp/software-metal-fork-server-XXXXXX";
     if (!CHECK(mkdtemp(folder.data()) != nullptr)) return check::report("msl/fork_server_test");
+    setenv("SOFTWARE_METAL_CACHE", (folder + "/cache").c_str(), 1);
     // Makes the library.
     CHECK(Toolchain::shared().problem.empty());
     CHECK(Toolchain::shared().run({Toolchain::shared().clang, "--version"}, "", folder).succeeded);
     Toolchain::shared().server->end();
-    CHECK(!library().empty() && children().empty());
+    CHECK(!library().empty() && !has_children());
     test_results();
     test_bounds();
     test_lost_servers();
     test_no_server();
     test_threads_and_forks();
+    test_closed_descriptors();
     test_users();
     fs::remove_all(folder);
     return check::report("msl/fork_server_test");

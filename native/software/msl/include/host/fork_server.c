@@ -10,13 +10,12 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -49,18 +48,22 @@ static char **split(char **at, uint32_t count) {
     return words;
 }
 
+static union {
+    smtl_run_request request;
+    char bytes[SMTL_RUN_MAX_REQUEST + 1]; /* the last byte stays zero */
+} packet;
+
 /* The compilation itself. */
-static int run(const smtl_run_request *request, const int *descriptors) {
-    struct stat status;
-    if (fstat(descriptors[SMTL_RUN_WORDS], &status) != 0 || status.st_size == 0) return 127;
-    char *text =
-        mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptors[SMTL_RUN_WORDS], 0);
-    if (text == MAP_FAILED) return 127;
+static int run(const int *descriptors) {
+    const smtl_run_request *request = &packet.request;
+    char *text = packet.bytes + sizeof *request;
     char **arguments = split(&text, request->arguments);
     environ = split(&text, request->variables);
     if (!arguments || !environ || fchdir(descriptors[SMTL_RUN_FOLDER]) != 0) return 127;
     for (int i = 0; i < 3; ++i) (void)dup2(descriptors[SMTL_RUN_INPUT + i], i);
     (void)close_range(3, ~0u, 0);
+    (void)sched_setaffinity(0, sizeof request->processors, &request->processors);
+    (void)setpriority(PRIO_PROCESS, 0, request->nice);
     (void)setrlimit(RLIMIT_CPU, &request->processor);
     (void)setrlimit(RLIMIT_AS, &request->memory);
     (void)setrlimit(RLIMIT_FSIZE, &request->file);
@@ -69,7 +72,7 @@ static int run(const smtl_run_request *request, const int *descriptors) {
 }
 
 /* Starts the compilation, ends it when its time is over, and replies. */
-static int watch(const smtl_run_request *request, const int *descriptors) {
+static int watch(const int *descriptors) {
     sigset_t child;
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
@@ -77,13 +80,13 @@ static int watch(const smtl_run_request *request, const int *descriptors) {
     const pid_t process = fork();
     if (process == 0) {
         (void)sigprocmask(SIG_UNBLOCK, &child, NULL);
-        return run(request, descriptors);
+        return run(descriptors);
     }
     if (process < 0) _exit(1);
     smtl_run_reply reply = {0, 0, 0};
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    const time_t end = now.tv_sec + 1 + (time_t)request->seconds;
+    const time_t end = now.tv_sec + 1 + (time_t)packet.request.seconds;
     struct rusage used;
     pid_t waited;
     while ((waited = wait4(process, &reply.status, WNOHANG, &used)) == 0) {
@@ -99,30 +102,38 @@ static int watch(const smtl_run_request *request, const int *descriptors) {
     _exit(0);
 }
 
+/* Whether compilations still run. They would end with this process. */
+static int has_children(void) {
+    pid_t ended;
+    while ((ended = waitpid(-1, NULL, WNOHANG)) > 0) continue;
+    return ended == 0;
+}
+
 /* Serves until the host is gone or silent. Returns only in the process of a compilation, with its exit status. */
 static int serve(void) {
     for (;;) {
-        while (waitpid(-1, NULL, WNOHANG) > 0) continue;
         struct pollfd asked = {SMTL_FORK_SERVER_SOCKET, POLLIN, 0};
         const int ready = poll(&asked, 1, idle_milliseconds);
+        const int works = has_children();
         if (ready < 0 && errno == EINTR) continue;
-        /* Children that still work would end with this process. */
-        if (ready == 0 && waitpid(-1, NULL, WNOHANG) == 0) continue;
+        if (ready == 0 && works) continue;
         if (ready <= 0) end_server();
-        smtl_run_request request;
         int descriptors[SMTL_RUN_DESCRIPTORS];
         union {
             char bytes[CMSG_SPACE(sizeof descriptors)];
             struct cmsghdr alignment;
         } control;
-        struct iovec part = {&request, sizeof request};
+        struct iovec part = {packet.bytes, SMTL_RUN_MAX_REQUEST};
         struct msghdr message = {
             .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
         const ssize_t size = recvmsg(SMTL_FORK_SERVER_SOCKET, &message, MSG_CMSG_CLOEXEC);
         const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-        if (size != sizeof request || !header || header->cmsg_len != CMSG_LEN(sizeof descriptors)) end_server();
+        if (size < (ssize_t)sizeof packet.request || !header || header->cmsg_len != CMSG_LEN(sizeof descriptors))
+            end_server();
+        packet.bytes[size] = 0;
         memcpy(descriptors, CMSG_DATA(header), sizeof descriptors);
-        if (fork() == 0) return watch(&request, descriptors);
+        (void)!write(descriptors[SMTL_RUN_REPLY], "", 1);
+        if (fork() == 0) return watch(descriptors);
         for (int i = 0; i < SMTL_RUN_DESCRIPTORS; ++i) (void)close(descriptors[i]);
     }
 }
@@ -133,6 +144,12 @@ static int start(int count, char **arguments, char **environment) {
     (void)!readlink("/proc/self/exe", program, sizeof program - 1);
     /* A script's interpreter, or what a script starts. */
     if (!wanted || strcmp(wanted, program) != 0) return compile(count, arguments, environment);
+    /* The server is not a child of the host's, which may wait for any of its children. */
+    const pid_t server = fork();
+    if (server != 0) {
+        (void)!write(SMTL_FORK_SERVER_SOCKET, &server, sizeof server);
+        _exit(0);
+    }
     /* A terminal's signals to the host are not for the server. Compilations that lose their process become its own. */
     (void)setsid();
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);

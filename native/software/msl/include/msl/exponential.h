@@ -1,4 +1,5 @@
-// exp and what is made of it, written so that loops over threads vectorise: calls into the C library would not.
+// exp and what is made of it, and logarithms, written so that loops over threads vectorise: calls into the C library
+// would not.
 #pragma once
 
 #include "scalar.h"
@@ -76,6 +77,50 @@ SMTL_FUNCTION float tanh_scalar(float x) {
     p = __builtin_fmaf(p, square, -1.0f / 3);
     p = __builtin_fmaf(p * square, magnitude, magnitude);
     return __builtin_copysignf(magnitude < 0.25f ? p : quotient, x);
+}
+
+// A number as m times two to the power of `exponent`, with m within a factor of sqrt(2) of 1, and the logarithm of m: a
+// polynomial of the distance from 1, wrong by 1.4e-8 of the result. For zero, negative numbers, infinity and NaN see
+// logarithm.
+struct log_parts {
+    float exponent, of_rest;
+};
+
+SMTL_FUNCTION log_parts log_parts_of(float x) {
+#pragma clang fp reassociate(off)
+    const bool is_tiny = x < 0x1p-126f;
+    const unsigned bits = __builtin_bit_cast(unsigned, is_tiny ? x * 0x1p23f : x) + (0x3f800000u - 0x3f3504f3u);
+    const float t = __builtin_bit_cast(float, (bits & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
+    float p = -0.0767364129f;
+    p = __builtin_fmaf(p, t, 0.127226725f);
+    p = __builtin_fmaf(p, t, -0.13127555f);
+    p = __builtin_fmaf(p, t, 0.142048553f);
+    p = __builtin_fmaf(p, t, -0.166266456f);
+    p = __builtin_fmaf(p, t, 0.200012341f);
+    p = __builtin_fmaf(p, t, -0.250007808f);
+    p = __builtin_fmaf(p, t, 0.333333313f);
+    p = __builtin_fmaf(p, t, -0.49999997f);
+    return {static_cast<float>(static_cast<int>(bits >> 23) - (is_tiny ? 150 : 127)), __builtin_fmaf(t * t, p, t)};
+}
+
+// The logarithm of x, which is `value` for positive numbers.
+SMTL_FUNCTION float logarithm(float x, float value) {
+    value = x > 0.0f ? value : x == 0.0f ? -__builtin_inff() : __builtin_nanf("");
+    return x == __builtin_inff() ? x : value;
+}
+
+SMTL_FUNCTION float log_scalar(float x) {
+#pragma clang fp reassociate(off)
+    const log_parts parts = log_parts_of(x);
+    // ln(2) in two parts.
+    const float value = __builtin_fmaf(parts.exponent, 0.693147182f, parts.of_rest);
+    return logarithm(x, __builtin_fmaf(parts.exponent, -1.90465432e-9f, value));
+}
+
+SMTL_FUNCTION float log2_scalar(float x) {
+#pragma clang fp reassociate(off)
+    const log_parts parts = log_parts_of(x);
+    return logarithm(x, __builtin_fmaf(parts.of_rest, 1.44269504088896340736f, parts.exponent));
 }
 
 }  // namespace smtl_detail

@@ -88,8 +88,8 @@ SMTL_WHOLE_OP3(fmin3, __builtin_elementwise_min(x, __builtin_elementwise_min(y, 
 SMTL_WHOLE_OP3(fmedian3, __builtin_elementwise_max(__builtin_elementwise_min(x, y),
                                                    __builtin_elementwise_min(__builtin_elementwise_max(x, y), z)))
 SMTL_OP2(fmod, __builtin_fmodf(x, y))
-SMTL_OP1(log, __builtin_logf(x))
-SMTL_OP1(log2, __builtin_log2f(x))
+SMTL_OP1(log, log_scalar(x))
+SMTL_OP1(log2, log2_scalar(x))
 SMTL_OP1(log10, __builtin_log10f(x))
 SMTL_OP2(pow, __builtin_powf(x, y))
 SMTL_OP2(powr, __builtin_powf(x, y))
