@@ -89,8 +89,8 @@ template <typename C> inline C start_of(Combine how, C) {
 inline void take(Combine how, thread float &value, thread float &rest, float x) {
     switch (how) {
     case Multiply: value *= x; break;
-    case Least: value = x < value || isnan(x) ? x : value; break;
-    case Largest: value = x > value || isnan(x) ? x : value; break;
+    case Least: value = x >= value || isnan(value) ? value : x; break;
+    case Largest: value = x <= value || isnan(value) ? value : x; break;
     default: {
         const float sum = value + x;
         const float added = sum - value;

@@ -2,8 +2,7 @@
 // and Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3").
 #include "tensor.h"
 
-// The work of an element is long, and becomes a vector loop only inside the loop over elements.
-#define INLINE __attribute__((always_inline)) inline
+// INLINE: the work of an element is long, and becomes a vector loop only inside the loop over elements.
 
 struct Counter {
     uint a;

@@ -110,15 +110,28 @@ inline Places stepped(Places places, constant Walk &walk, ulong steps) {
     return places;
 }
 
+// What is left to do for the values of a block when all are computed: nothing, for most operations.
+template <typename Work> struct SecondStep {
+    typedef typename Work::result result;
+    static constant constexpr bool is_needed = false;
+    static result of(thread const Work &, result value) { return value; }
+};
+
+// Inlined, a function keeps the pointers of `work` in registers: in memory each store might change them.
+#define INLINE __attribute__((always_inline)) inline
+
 // Whole blocks of a row from element `i` on; returns where the next would not be whole. All elements of a block are
 // loaded before one is stored: the result may lie where an operand does, and nobody can tell a compiler that it lies
 // exactly there.
 template <uint block, typename Work>
-inline ulong walk_blocks(constant Walk &walk, Places row, ulong i, ulong end, thread const Work &work) {
+INLINE ulong walk_blocks(constant Walk &walk, Places row, ulong i, ulong end, thread const Work &work) {
     for (; i + block <= end; i += block) {
         typename Work::result values[block];
         for (uint k = 0; k < block; k++) {
             values[k] = work.value(stepped(row, walk, i + k));
+        }
+        for (uint k = 0; SecondStep<Work>::is_needed && k < block; k++) {
+            values[k] = SecondStep<Work>::of(work, values[k]);
         }
         for (uint k = 0; k < block; k++) {
             work.store(row.at[0] + i + k, values[k]);
@@ -139,7 +152,7 @@ constant constexpr uint short_block = 8;
 
 // The part of a thread: x counts along the innermost dimension, y through the others. `work.value(places)` computes an
 // element, `work.store(place, value)` stores it.
-template <typename Work> inline void walk_elements(constant Walk &walk, uint2 position, thread const Work &work) {
+template <typename Work> INLINE void walk_elements(constant Walk &walk, uint2 position, thread const Work &work) {
     const Places row = places_of(walk, position.y);
     ulong i = ulong(position.x) * walk.per_thread;
     const ulong end = min(i + walk.per_thread, walk.shape[0]);
@@ -151,7 +164,7 @@ template <typename Work> inline void walk_elements(constant Walk &walk, uint2 po
     }
     for (; i < end; i++) {
         const Places places = stepped(row, walk, i);
-        work.store(places.at[0], work.value(places));
+        work.store(places.at[0], SecondStep<Work>::of(work, work.value(places)));
     }
 }
 

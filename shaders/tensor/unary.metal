@@ -62,9 +62,22 @@ struct Work {
     device T *y;
     device const T *x;
     float parameter;
-    result value(Places places) const { return apply(Element<T>::get(x[places.at[1]]), parameter); }
+    result value(Places places) const;
     void store(ulong place, result value) const { y[place] = Element<T>::put(value); }
 };
+
+// Beside a conversion from half clang compares halves and not floats, one by one. So a block of halves is converted
+// before the function sees it.
+template <> struct SecondStep<Work<half>> {
+    static constant constexpr bool is_needed = true;
+    static float of(thread const Work<half> &work, float value) { return apply(value, work.parameter); }
+};
+
+template <typename T>
+typename Work<T>::result Work<T>::value(Places places) const {
+    const result x_value = Element<T>::get(x[places.at[1]]);
+    return SecondStep<Work>::is_needed ? x_value : apply(x_value, parameter);
+}
 
 template <typename T>
 kernel void unary(constant Walk &walk [[buffer(0)]],
