@@ -100,7 +100,10 @@ impl MetalOps {
     /// See [`MetalOps`]; [`Error::OutOfRange`] for an id past the table.
     pub fn embed(&self, table: &Weight, ids: &[u32]) -> Result<Vec<f32>> {
         if let Some(id) = ids.iter().find(|id| **id as usize >= table.rows()) {
-            let message = format!("row {id} of a table of {}", table.rows());
+            let message = format!(
+                "row {id} is past the end of a table of {} rows",
+                table.rows()
+            );
             return Err(Error::OutOfRange(Failure::new("MetalOps::embed", message)));
         }
         if ids.is_empty() {

@@ -178,8 +178,7 @@ impl<'h> Batch<'h> {
         };
         let destination = destination.end(function)?;
         let Some(extent) = destination.extent else {
-            let why =
-                "Buffer::at does not say how many bytes to fill: Buffer::range and Buffer::rows do";
+            let why = "Buffer::at gives no length to fill: use Buffer::range or Buffer::rows";
             return Err(Error::InvalidArgument(Failure::new(function, why)));
         };
         let place = destination.place(function, extent)?;

@@ -71,12 +71,14 @@ impl Ops {
             capacity,
             head_size,
         } = *cache.shape();
-        if heads == 0 || heads % kv_heads != 0 || !scale.is_finite() {
-            let message = format!(
-                "there are {heads} heads and scale is {scale}: heads must be a multiple of the cache's {kv_heads}, and \
-                 scale finite"
-            );
-            return Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
+        let refused = |message| Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
+        if heads == 0 || heads % kv_heads != 0 {
+            return refused(format!(
+                "heads ({heads}) must be a positive multiple of the cache's {kv_heads} heads"
+            ));
+        }
+        if !scale.is_finite() {
+            return refused(format!("scale ({scale}) must be finite"));
         }
         cache.check_rows(FUNCTION, past, rows)?;
         let bytes = bytes4(FUNCTION, "q", &[rows, heads, head_size])?;

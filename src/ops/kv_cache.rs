@@ -69,17 +69,17 @@ impl KvShape {
             capacity,
             head_size,
         } = *self;
-        if kv_heads == 0
-            || capacity == 0
-            || head_size == 0
-            || head_size % 4 != 0
-            || head_size > MAX_HEAD_SIZE
-        {
-            let message = format!(
-                "{kv_heads} heads of {capacity} positions of {head_size} elements: none may be zero, and the last has to be \
-                 a multiple of 4 up to {MAX_HEAD_SIZE}"
-            );
-            return Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
+        let refused = |message| Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
+        if kv_heads == 0 {
+            return refused("kv_heads must be at least 1, not 0".to_owned());
+        }
+        if capacity == 0 {
+            return refused("capacity must be at least 1, not 0".to_owned());
+        }
+        if head_size == 0 || head_size % 4 != 0 || head_size > MAX_HEAD_SIZE {
+            return refused(format!(
+                "head_size ({head_size}) must be a multiple of 4 from 4 to {MAX_HEAD_SIZE}"
+            ));
         }
         let count = elements(FUNCTION, "a cache", &[kv_heads, capacity, head_size])?;
         count.checked_mul(element.bytes()).ok_or_else(|| {

@@ -116,11 +116,12 @@ impl Ops {
                 Operand::read("residual", residual, bytes, 4),
             ],
         };
-        if columns == 0 || !(epsilon >= 0.0 && epsilon.is_finite()) {
-            let message = format!(
-                "there are {columns} columns and epsilon is {epsilon}: columns must be at least 1, and epsilon finite and not \
-                 negative"
-            );
+        if columns == 0 {
+            let message = "columns must be at least 1, not 0";
+            return Err(Error::InvalidArgument(Failure::new(function, message)));
+        }
+        if !(epsilon >= 0.0 && epsilon.is_finite()) {
+            let message = format!("epsilon ({epsilon}) must be finite and not negative");
             return Err(Error::InvalidArgument(Failure::new(function, message)));
         }
         if rows == 0 {

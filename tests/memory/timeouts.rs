@@ -56,7 +56,7 @@ fn a_timeout_covers_the_wait_for_a_slot() {
     );
     let no_slot = |result| {
         let timeout = |error: &Error| matches!(error, Error::Timeout(_));
-        assert_error(result, timeout, "command buffers of the queue are in use");
+        assert_error(result, timeout, "command buffers were in use");
     };
     let gate = hold(transfers.command_queue());
     let mut pending = Vec::new();

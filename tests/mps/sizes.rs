@@ -36,7 +36,7 @@ fn products_of_wrong_sizes_are_refused() {
     refuse(
         &|d| d.result_rows = LARGE,
         out_of_range,
-        "more than 2147483647",
+        "the most is 2147483647",
     );
     refuse(
         &|d| d.interior_columns = LARGE / 2,
@@ -52,7 +52,7 @@ fn products_of_wrong_sizes_are_refused() {
     assert_error(vectors(device(), 1 << 16, 1 << 15), out_of_range, "matrix");
     assert_error(MatrixFindTopK::new(device(), 0), invalid, "values is zero");
     let seventeen = MatrixFindTopK::new(device(), MAX_TOP_K + 1);
-    assert_error(seventeen, out_of_range, "17, more than 16");
+    assert_error(seventeen, out_of_range, "17: the most is 16");
     let descriptor = NdArrayMatrixMultiplicationDescriptor {
         beta: Some(f64::NAN),
         ..Default::default()
@@ -96,10 +96,14 @@ fn convolutions_of_wrong_sizes_are_refused() {
         invalid,
         "the kernel's columns is zero",
     );
-    refuse(&|d| d.stride[0] = 0, invalid, "rows from place to place");
-    refuse(&|d| d.stride[1] = 0, invalid, "columns from place to place");
-    refuse(&|d| d.dilation[0] = 0, invalid, "rows between weights");
-    refuse(&|d| d.dilation[1] = 0, invalid, "columns between weights");
+    refuse(&|d| d.stride[0] = 0, invalid, "stride in rows is zero");
+    refuse(&|d| d.stride[1] = 0, invalid, "stride in columns is zero");
+    refuse(&|d| d.dilation[0] = 0, invalid, "dilation in rows is zero");
+    refuse(
+        &|d| d.dilation[1] = 0,
+        invalid,
+        "dilation in columns is zero",
+    );
     refuse(&|d| d.groups = 0, invalid, "groups is zero");
     let says = "4 groups do not divide 4 input channels and 6 output channels";
     refuse(&|d| d.groups = 4, invalid, says);
@@ -186,9 +190,9 @@ fn attentions_of_wrong_sizes_are_refused() {
     let says = "3 heads of keys do not divide 4 heads of queries";
     refuse(&|d| d.key_heads = 3, invalid, says);
     refuse(&|d| d.scale = f64::INFINITY, invalid, "the scale is");
-    refuse(&|d| d.mask = Some([3, 1]), invalid, "3 x 1 heads");
-    refuse(&|d| d.mask = Some([1, 2]), invalid, "1 x 2 heads");
-    refuse(&|d| d.mask = Some([0, 1]), invalid, "0 x 1 heads");
+    refuse(&|d| d.mask = Some([3, 1]), invalid, "batch is 3");
+    refuse(&|d| d.mask = Some([1, 2]), invalid, "number of heads is 2");
+    refuse(&|d| d.mask = Some([0, 1]), invalid, "batch is 0");
     let says = "product of query and key";
     refuse(
         &|d| (d.queries, d.keys) = (64, LARGE / 256),

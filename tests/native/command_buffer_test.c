@@ -77,7 +77,8 @@ static void what_comes_too_late_or_too_early_is_refused(void) {
     CHECK_FAILS(mtb_command_buffer_commit(NULL, &error), MTB_INVALID_ARGUMENT, "`command_buffer`");
     CHECK_FAILS(mtb_command_buffer_wait(NULL, &error), MTB_INVALID_ARGUMENT, "`command_buffer`");
     CHECK_FAILS(mtb_command_buffer_create(NULL, MTB_REFERENCES_RETAINED, 0, &error), MTB_INVALID_ARGUMENT, "`queue`");
-    CHECK_FAILS(mtb_command_buffer_create(shared.queue, (mtb_references)7, 0, &error), MTB_INVALID_ARGUMENT, "kind 7");
+    CHECK_FAILS(mtb_command_buffer_create(shared.queue, (mtb_references)7, 0, &error), MTB_INVALID_ARGUMENT,
+                "kind of references 7");
     CHECK_FAILS(mtb_command_queue_create(NULL, 0, &error), MTB_INVALID_ARGUMENT, "`device`");
     CHECK_FAILS(mtb_command_queue_create(shared.device, SIZE_MAX, &error), MTB_OUT_OF_RANGE, "the largest has 65536");
     mtb_command_buffer_release(command_buffer);
@@ -238,7 +239,7 @@ static void full_queues_time_out(void) {
     for (int i = 0; i < LIMIT; i++)
         MAKE(all[i], mtb_command_buffer_create(queue, MTB_REFERENCES_UNRETAINED, 0, &error));
     CHECK_FAILS(mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, 10 * MILLISECOND, &error), MTB_TIMEOUT,
-                "all 3 command buffers");
+                "3 of the queue's 3 command buffers");
     /* Both ways to free a slot: discarding and completing. */
     mtb_command_buffer_release(all[0]);
     MAKE(all[0], mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, 0, &error));

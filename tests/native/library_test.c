@@ -137,7 +137,7 @@ static void constants_specialise_functions(void) {
     CHECK_FAILS(mtb_constant_values_set_at(values, 1 << 20, MTB_TYPE_INT, &number, &error), MTB_OUT_OF_RANGE,
                 "constant");
     CHECK_FAILS(mtb_constant_values_set_at(values, 65535, MTB_TYPE_INT, &number, &error), MTB_OUT_OF_RANGE,
-                "constant 65535 is past the last, which is 65534");
+                "constant index 65535 is too large: the last is 65534");
     CHECK_OK(mtb_constant_values_set_at(values, 65534, MTB_TYPE_INT, &number, &error));
     CHECK_FAILS(mtb_constant_values_set_named(values, NULL, MTB_TYPE_INT, &number, &error), MTB_INVALID_ARGUMENT,
                 "name");

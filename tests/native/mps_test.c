@@ -131,10 +131,11 @@ static void kernels_need_devices_and_descriptors(void) {
     CHECK_FAILS(mtb_mps_attention_create(device, NULL, &error), MTB_INVALID_ARGUMENT, "`descriptor`");
     mtb_mps_convolution_2d wrong = convolution;
     wrong.layout = (mtb_mps_layout)2;
-    CHECK_FAILS(mtb_mps_convolution_2d_create(device, &wrong, &error), MTB_INVALID_ARGUMENT, "no layout 2");
+    CHECK_FAILS(mtb_mps_convolution_2d_create(device, &wrong, &error), MTB_INVALID_ARGUMENT, "unknown layout 2");
     wrong = convolution;
     wrong.weights_layout = (mtb_mps_weights_layout)2;
-    CHECK_FAILS(mtb_mps_convolution_2d_create(device, &wrong, &error), MTB_INVALID_ARGUMENT, "no layout 2 of weights");
+    CHECK_FAILS(mtb_mps_convolution_2d_create(device, &wrong, &error), MTB_INVALID_ARGUMENT,
+                "unknown weights layout 2");
     wrong = convolution;
     wrong.padding_left = SIZE_MAX;
     CHECK_FAILS(mtb_mps_convolution_2d_create(device, &wrong, &error), MTB_INVALID_ARGUMENT, "to the left");

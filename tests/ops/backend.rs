@@ -127,7 +127,9 @@ fn lengths_that_do_not_fit_are_refused() {
     let error = metal.embed(&w.weight, &[0, 3]).unwrap_err();
     assert!(
         matches!(error, Error::OutOfRange(_))
-            && error.to_string().contains("row 3 of a table of 3"),
+            && error
+                .to_string()
+                .contains("row 3 is past the end of a table of 3 rows"),
         "{error}"
     );
     let error = metal

@@ -78,17 +78,23 @@ impl ModelConfig {
             Some(head_dim) => head_dim,
             None if width % heads == 0 => width / heads,
             None => {
-                let reason =
-                    format!("not a divisor of the width {width}, and there is no key length");
+                let reason = format!(
+                    "it must divide the width {width}, since llama.attention.key_length is missing"
+                );
                 return Err(hyperparameter("llama.attention.head_count", heads, reason));
             }
         };
         if head_dim % 4 != 0 || head_dim > MAX_HEAD_SIZE {
-            let possible = format!("not a multiple of 4 up to {MAX_HEAD_SIZE}, as attention needs");
+            let possible = format!("a multiple of 4 up to {MAX_HEAD_SIZE}");
             return Err(match key_length {
-                Some(_) => hyperparameter("llama.attention.key_length", head_dim, possible),
+                Some(_) => {
+                    let reason = format!("it must be {possible}");
+                    hyperparameter("llama.attention.key_length", head_dim, reason)
+                }
                 None => {
-                    let reason = format!("heads have {head_dim} elements then: {possible}");
+                    let reason = format!(
+                        "this gives heads of {head_dim} elements, which must be {possible}"
+                    );
                     hyperparameter("llama.attention.head_count", heads, reason)
                 }
             });

@@ -84,13 +84,14 @@ impl Session {
             .unwrap_or(config.context.min(DEFAULT_CONTEXT));
         if context == 0 || context > config.context {
             let reason = format!(
-                "a context of {context}: the model was trained for 1 to {}",
+                "the context must be from 1 to {} tokens, not {context}",
                 config.context
             );
             return Err(Error::Unsupported(reason));
         }
         if options.batch == 0 {
-            return Err(Error::Unsupported("a batch of no tokens".into()));
+            let reason = "the batch must have at least one token";
+            return Err(Error::Unsupported(reason.into()));
         }
         let device = model.device();
         let shape = KvShape {

@@ -247,7 +247,7 @@ impl<'a> Loader<'a> {
             .find(|tensor| !self.used.contains(tensor.name()))
         {
             Some(tensor) => Err(Error::Unsupported(format!(
-                "a model with a tensor {:?}",
+                "the model has a tensor {:?}, which this engine does not use",
                 tensor.name()
             ))),
             None => Ok(()),

@@ -11,7 +11,7 @@ static mtb_status check_new(const mtb_device *device, size_t length, mtb_storage
                             const char *function) {
     REQUIRE(mtbi_check_given(device, "device", error, function));
     if (mode != MTB_STORAGE_SHARED && mode != MTB_STORAGE_MANAGED && mode != MTB_STORAGE_PRIVATE)
-        return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "there is no storage mode %u", (unsigned)mode);
+        return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "unknown storage mode %u", (unsigned)mode);
     if (length == 0) return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "a buffer needs at least 1 byte");
     if (length > device->info.max_buffer_length)
         return mtbi_fail(error, function, MTB_OUT_OF_RANGE,

@@ -71,7 +71,7 @@ mtb_command_buffer *mtb_command_buffer_create(mtb_command_queue *queue, mtb_refe
     MTBI_ENTER
     if (GIVEN(queue)) return NULL;
     if (references != MTB_REFERENCES_RETAINED && references != MTB_REFERENCES_UNRETAINED) {
-        FAIL(error, MTB_INVALID_ARGUMENT, "there are no references of kind %u", (unsigned)references);
+        FAIL(error, MTB_INVALID_ARGUMENT, "unknown kind of references %u", (unsigned)references);
         return NULL;
     }
     if (mtbi_queue_take_slots(queue, MTBI_SLOT_CALLER, 1, timeout_ns, error, __func__)) return NULL;

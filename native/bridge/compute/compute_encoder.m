@@ -22,7 +22,7 @@ mtb_compute_encoder *mtb_compute_encoder_create(mtb_command_buffer *command_buff
     MTBI_ENTER
     if (GIVEN(command_buffer) || mtbi_command_buffer_check_open(command_buffer, error, __func__)) return NULL;
     if (dispatch_type != MTB_DISPATCH_SERIAL && dispatch_type != MTB_DISPATCH_CONCURRENT) {
-        FAIL(error, MTB_INVALID_ARGUMENT, "there is no dispatch type %u", (unsigned)dispatch_type);
+        FAIL(error, MTB_INVALID_ARGUMENT, "unknown dispatch type %u", (unsigned)dispatch_type);
         return NULL;
     }
     static _Atomic uint64_t last_serial;
@@ -144,7 +144,7 @@ mtb_status mtb_compute_encoder_use_buffer(mtb_compute_encoder *encoder, mtb_buff
     REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
     REQUIRE(check_buffer(encoder, buffer, error, __func__));
     if (usage != MTB_USAGE_READ && usage != MTB_USAGE_WRITE && usage != MTB_USAGE_READ_WRITE)
-        return FAIL(error, MTB_INVALID_ARGUMENT, "there is no usage %u", (unsigned)usage);
+        return FAIL(error, MTB_INVALID_ARGUMENT, "unknown usage %u", (unsigned)usage);
     REQUIRE(mtbi_compute_encoder_flush(encoder, error, __func__));
     REQUIRE(mtbi_command_buffer_keep(encoder->base.command_buffer, buffer, error, __func__));
     [(id<MTLComputeCommandEncoder>)encoder->base.metal useResource:buffer->metal usage:(MTLResourceUsage)usage];

@@ -26,9 +26,8 @@ bool mtb_command_queue_is_in_callback(const mtb_command_queue *queue) {
 mtb_status mtbi_check_may_wait(const mtb_command_queue *queue, const char *what, mtb_error **error,
                                const char *function) {
     if (!mtb_command_queue_is_in_callback(queue)) return MTB_OK;
-    return mtbi_fail(
-        error, function, MTB_DEADLOCK,
-        "a wait for %s could never end: it comes after the callback, host function or deallocator that this "
-        "thread runs",
-        what);
+    return mtbi_fail(error, function, MTB_DEADLOCK,
+                     "a wait for %s could never end: this thread must first return from its callback, host function or "
+                     "deallocator",
+                     what);
 }

@@ -62,7 +62,7 @@ static mtb_status copy_value(aligned_value *copy, mtb_data_type type, const void
     REQUIRE(mtbi_check_given(value, "value", error, function));
     size_t size = type_size(type);
     if (size == 0)
-        return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "there is no constant of type %u", (unsigned)type);
+        return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "a constant cannot have data type %u", (unsigned)type);
     memcpy(copy->bytes, value, size);
     return MTB_OK;
 }
@@ -78,7 +78,7 @@ mtb_status mtb_constant_values_set_at(mtb_constant_values *values, size_t index,
     REQUIRE(GIVEN(values));
     REQUIRE(copy_value(&copy, data_type, value, error, __func__));
     if (index > last_index)
-        return FAIL(error, MTB_OUT_OF_RANGE, "constant %zu is past the last, which is %zu", index, last_index);
+        return FAIL(error, MTB_OUT_OF_RANGE, "constant index %zu is too large: the last is %zu", index, last_index);
     [values->metal setConstantValue:&copy type:(MTLDataType)data_type atIndex:index];
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))

@@ -135,7 +135,7 @@ static MTLCompileOptions *compile_options(const mtb_compile_options *options, mt
     }
     if (options->language_version) [compile setLanguageVersion:(MTLLanguageVersion)options->language_version];
     if (!set_math_mode(compile, options->math_mode)) {
-        mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "there is no math mode %u", (unsigned)options->math_mode);
+        mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "unknown math mode %u", (unsigned)options->math_mode);
         return nil;
     }
     return compile;

@@ -133,7 +133,7 @@ mtb_buffer *mtb_memory_allocate(mtb_memory *memory, size_t length, mtb_storage_m
     mtbi_error_clear(error);
     if (GIVEN(memory)) return NULL;
     if ((uint32_t)mode >= MTBI_STORAGE_MODES) {
-        FAIL(error, MTB_INVALID_ARGUMENT, "there is no storage mode %u", (unsigned)mode);
+        FAIL(error, MTB_INVALID_ARGUMENT, "unknown storage mode %u", (unsigned)mode);
         return NULL;
     }
     if (length == 0) {

@@ -203,7 +203,7 @@ mtb_status mtb_residency_set_request(mtb_residency_set *set, uint64_t keep_alive
     set->until = keep_alive_ns ? mtbi_deadline(keep_alive_ns) : 0;
     pthread_mutex_unlock(&set->mutex);
     if (keep_alive_ns && !mtbi_timer_schedule(&set->task, mtbi_deadline(request_period_ns)))
-        return FAIL(error, MTB_OUT_OF_MEMORY, "no thread could be made to keep the set resident");
+        return FAIL(error, MTB_OUT_OF_MEMORY, "cannot start the thread that keeps the set resident");
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }

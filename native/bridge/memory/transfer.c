@@ -140,7 +140,7 @@ mtb_status mtb_transfer_copy(mtb_transfer *transfer, mtb_place source, mtb_place
     mtbi_error_clear(error);
     REQUIRE(GIVEN(transfer));
     if (host != MTB_HOST_COPIED && host != MTB_HOST_BORROWED)
-        return FAIL(error, MTB_INVALID_ARGUMENT, "there is no host memory of kind %u", (unsigned)host);
+        return FAIL(error, MTB_INVALID_ARGUMENT, "unknown kind of host memory %u", (unsigned)host);
     if (width == 0 || height == 0) return MTB_OK;
     REQUIRE(check_place(&source, "source", width, height, error, __func__));
     REQUIRE(check_place(&destination, "destination", width, height, error, __func__));

@@ -22,7 +22,7 @@ static mtb_status check(const mtb_mps_convolution_2d *of, mtb_error **error, con
     REQUIRE(mtbi_check_given(of, "descriptor", error, function));
     REQUIRE(mtbi_mps_check_picture(of->data_type, of->layout, error, function));
     if (of->weights_layout != MTB_MPS_OIHW && of->weights_layout != MTB_MPS_HWIO)
-        return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "there is no layout %u of weights",
+        return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "unknown weights layout %u",
                          (unsigned)of->weights_layout);
     const struct {
         size_t size;
@@ -35,19 +35,18 @@ static mtb_status check(const mtb_mps_convolution_2d *of, mtb_error **error, con
         {of->input_width, "the input's columns"},
         {of->kernel_height, "the kernel's rows"},
         {of->kernel_width, "the kernel's columns"},
-        {of->stride_y, "rows from place to place"},
-        {of->stride_x, "columns from place to place"},
-        {of->dilation_y, "rows between weights"},
-        {of->dilation_x, "columns between weights"},
         {of->groups, "groups"},
-        /* May be zero. */
-        {of->padding_top + 1, "rows of padding above, plus one,"},
-        {of->padding_bottom + 1, "rows of padding below, plus one,"},
-        {of->padding_left + 1, "columns of padding to the left, plus one,"},
-        {of->padding_right + 1, "columns of padding to the right, plus one,"},
     };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         REQUIRE(mtbi_mps_check_size(sizes[i].size, sizes[i].name, error, function));
+    REQUIRE(mtbi_mps_check_step(of->stride_y, "stride in rows", error, function));
+    REQUIRE(mtbi_mps_check_step(of->stride_x, "stride in columns", error, function));
+    REQUIRE(mtbi_mps_check_step(of->dilation_y, "dilation in rows", error, function));
+    REQUIRE(mtbi_mps_check_step(of->dilation_x, "dilation in columns", error, function));
+    REQUIRE(mtbi_mps_check_padding(of->padding_top, "padding above", error, function));
+    REQUIRE(mtbi_mps_check_padding(of->padding_bottom, "padding below", error, function));
+    REQUIRE(mtbi_mps_check_padding(of->padding_left, "padding to the left", error, function));
+    REQUIRE(mtbi_mps_check_padding(of->padding_right, "padding to the right", error, function));
     if (of->input_channels % of->groups || of->output_channels % of->groups)
         return mtbi_fail(error, function, MTB_INVALID_ARGUMENT,
                          "%zu groups do not divide %zu input channels and %zu output channels", of->groups,

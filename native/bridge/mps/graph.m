@@ -129,5 +129,5 @@ mtb_status mtbi_mps_check_picture(mtb_data_type data_type, mtb_mps_layout layout
                                   const char *function) {
     REQUIRE(mtbi_mps_check_type(data_type, error, function));
     if (layout == MTB_MPS_NCHW || layout == MTB_MPS_NHWC) return MTB_OK;
-    return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "there is no layout %u", (unsigned)layout);
+    return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "unknown layout %u", (unsigned)layout);
 }

@@ -28,9 +28,13 @@ static void destroy(mtbi_handle *handle) {
 mtb_mps_kernel *mtbi_mps_kernel_begin(mtb_device *device, NSString *class_name, mtb_error **error,
                                       const char *function) {
     if (mtbi_check_given(device, "device", error, function)) return NULL;
-    if (!is_supported(device) || !NSClassFromString(class_name)) {
-        mtbi_fail(error, function, MTB_UNSUPPORTED, "the device `%s` or the system has no %s", device->info.name,
-                  [class_name UTF8String]);
+    if (!is_supported(device)) {
+        mtbi_fail(error, function, MTB_UNSUPPORTED, "Metal Performance Shaders do not support the device `%s`",
+                  device->info.name);
+        return NULL;
+    }
+    if (!NSClassFromString(class_name)) {
+        mtbi_fail(error, function, MTB_UNSUPPORTED, "this system does not have the class %s", [class_name UTF8String]);
         return NULL;
     }
     mtb_mps_kernel *kernel = mtbi_handle_create(MTB_HANDLE_MPS_KERNEL, sizeof *kernel, destroy, error, function);

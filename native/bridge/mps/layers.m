@@ -48,13 +48,14 @@ mtb_mps_kernel *mtb_mps_batch_normalization_create(mtb_device *device, const mtb
 }
 
 static mtb_status check_mask(const mtb_mps_attention *of, mtb_error **error, const char *function) {
-    bool is_none = of->mask_batch == 0 && of->mask_heads == 0;
-    bool fits = (of->mask_batch == 1 || of->mask_batch == of->batch) &&
-                (of->mask_heads == 1 || of->mask_heads == of->query_heads);
-    if (is_none || fits) return MTB_OK;
-    return mtbi_fail(error, function, MTB_INVALID_ARGUMENT,
-                     "the mask is for %zu x %zu heads, and should be for %zu or 1 x %zu or 1", of->mask_batch,
-                     of->mask_heads, of->batch, of->query_heads);
+    if (of->mask_batch == 0 && of->mask_heads == 0) return MTB_OK;
+    if (of->mask_batch != 1 && of->mask_batch != of->batch)
+        return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "the mask's batch is %zu: it must be 1 or %zu",
+                         of->mask_batch, of->batch);
+    if (of->mask_heads != 1 && of->mask_heads != of->query_heads)
+        return mtbi_fail(error, function, MTB_INVALID_ARGUMENT,
+                         "the mask's number of heads is %zu: it must be 1 or %zu", of->mask_heads, of->query_heads);
+    return MTB_OK;
 }
 
 static mtb_status check_attention(const mtb_mps_attention *of, mtb_error **error, const char *function) {

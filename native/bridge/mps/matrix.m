@@ -160,7 +160,7 @@ static mtb_status check_columns(const mtb_mps_kernel *kernel, const mtb_mps_arra
 static mtb_status check_top_k(size_t count, mtb_error **error, const char *function) {
     REQUIRE(mtbi_mps_check_size(count, "values", error, function));
     if (count <= MTB_MPS_MAX_TOP_K) return MTB_OK;
-    return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "the number of values is %zu, more than %u", count,
+    return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "the number of values is %zu: the most is %u", count,
                      MTB_MPS_MAX_TOP_K);
 }
 

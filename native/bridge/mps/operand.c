@@ -35,12 +35,28 @@ size_t mtbi_mps_element_size(mtb_data_type data_type) {
     }
 }
 
-mtb_status mtbi_mps_check_size(size_t size, const char *what, mtb_error **error, const char *function) {
-    if (size == 0) return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "the number of %s is zero", what);
-    if (size > most_elements)
-        return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "the number of %s is %zu, more than %zu", what, size,
+static mtb_status check_positive(size_t value, const char *quantity, const char *what, mtb_error **error,
+                                 const char *function) {
+    if (value == 0) return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "the %s%s is zero", quantity, what);
+    if (value > most_elements)
+        return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "the %s%s is %zu: the most is %zu", quantity, what, value,
                          most_elements);
     return MTB_OK;
+}
+
+mtb_status mtbi_mps_check_size(size_t size, const char *what, mtb_error **error, const char *function) {
+    return check_positive(size, "number of ", what, error, function);
+}
+
+mtb_status mtbi_mps_check_step(size_t step, const char *what, mtb_error **error, const char *function) {
+    return check_positive(step, "", what, error, function);
+}
+
+mtb_status mtbi_mps_check_padding(size_t padding, const char *what, mtb_error **error, const char *function) {
+    if (padding < most_elements) return MTB_OK;
+    /* SIZE_MAX is what a caller's -1 becomes. */
+    mtb_status status = padding == SIZE_MAX ? MTB_INVALID_ARGUMENT : MTB_OUT_OF_RANGE;
+    return mtbi_fail(error, function, status, "the %s is %zu: the most is %zu", what, padding, most_elements - 1);
 }
 
 mtb_status mtbi_mps_check_elements(const size_t *shape, size_t rank, const char *what, mtb_error **error,

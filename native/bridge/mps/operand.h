@@ -31,8 +31,12 @@ typedef struct mtbi_mps_operand {
 
 /* Bytes of an element; zero for types that no operand has. */
 size_t mtbi_mps_element_size(mtb_data_type data_type);
-/* A size that a caller gave: neither zero nor beyond what Metal takes. */
+/* A caller's size, the number of `what`: neither zero nor beyond what Metal takes. */
 mtb_status mtbi_mps_check_size(size_t size, const char *what, mtb_error **error, const char *function);
+/* The same for a stride or a dilation, which `what` names. */
+mtb_status mtbi_mps_check_step(size_t step, const char *what, mtb_error **error, const char *function);
+/* A caller's padding, which may be zero. */
+mtb_status mtbi_mps_check_padding(size_t padding, const char *what, mtb_error **error, const char *function);
 /* The product of these sizes, none of them zero: not beyond what Metal takes. */
 mtb_status mtbi_mps_check_elements(const size_t *shape, size_t rank, const char *what, mtb_error **error,
                                    const char *function);

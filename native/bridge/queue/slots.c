@@ -18,8 +18,9 @@ mtb_status mtbi_queue_take_slots(mtb_command_queue *queue, mtbi_slot_kind kind, 
             status = mtbi_check_may_wait(queue, "a free slot of the queue", error, function);
         if (deadline == 0) deadline = mtbi_deadline(timeout_ns);
         if (status == MTB_OK && !mtbi_condition_wait(&queue->has_slots, &queue->mutex, deadline))
-            status = mtbi_fail(error, function, MTB_TIMEOUT, "all %zu command buffers of the queue are in use",
-                               slots->limit);
+            status = mtbi_fail(error, function, MTB_TIMEOUT,
+                               "the timeout passed while %zu of the queue's %zu command buffers were in use",
+                               slots->taken, slots->limit);
     }
     if (status == MTB_OK) slots->taken += count;
     pthread_mutex_unlock(&queue->mutex);

@@ -48,7 +48,7 @@ std::string core::describe_fault() const {
         text += std::string("ran longer than the ") + seconds + " s of SOFTWARE_METAL_TIMEOUT";
         break;
     }
-    case SIGFPE: text += "divided an integer by zero, or the least one by -1"; break;
+    case SIGFPE: text += "divided an integer by zero, or the smallest integer by -1"; break;
     default: text += "executed a trap";
     }
     text += ", in " + describe_threadgroup();

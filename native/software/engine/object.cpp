@@ -53,13 +53,16 @@ public:
             const ElfW(Phdr) &segment = segments_[i];
             const bool both = (segment.p_flags & (PF_W | PF_X)) == (PF_W | PF_X);
             if (both && (segment.p_type == PT_LOAD || segment.p_type == PT_GNU_STACK))
-                return "it wants memory that can be written to and executed";
+                return "it has a segment that is both writable and executable";
             if (segment.p_type == PT_DYNAMIC) dynamic = &segment;
             if (segment.p_type != PT_LOAD) continue;
-            if ((segment.p_filesz > 0 && file_.at<char>(segment.p_offset, segment.p_filesz) == nullptr) ||
-                segment.p_filesz > segment.p_memsz || segment.p_vaddr < end || segment.p_vaddr > most_memory ||
-                segment.p_memsz > most_memory)
-                return "it is damaged: a segment is not in the file, or not behind the one before";
+            if (segment.p_filesz > 0 && file_.at<char>(segment.p_offset, segment.p_filesz) == nullptr)
+                return "it is damaged: a segment lies outside the file";
+            if (segment.p_filesz > segment.p_memsz)
+                return "it is damaged: a segment has more bytes in the file than in memory";
+            if (segment.p_vaddr < end) return "it is damaged: segments overlap or are not in order";
+            if (segment.p_vaddr > most_memory || segment.p_memsz > most_memory)
+                return "it is damaged: a segment takes more memory than a kernel can have";
             end = segment.p_vaddr + segment.p_memsz;
         }
         if (dynamic == nullptr) return "it has no dynamic section";
@@ -104,13 +107,13 @@ private:
             case DT_FINI:
             case DT_FINI_ARRAY: return "it has finalisers, which would run when it is unloaded";
             case DT_RPATH:
-            case DT_RUNPATH:
+            case DT_RUNPATH: return "it has a search path for libraries";
             case DT_AUDIT:
             case DT_DEPAUDIT:
             case DT_AUXILIARY:
-            case DT_FILTER: return "it names folders or libraries to load from";
-            case DT_TEXTREL:
-            case DT_REL: return "it wants its code changed when it is loaded";
+            case DT_FILTER: return "it names an audit or filter library";
+            case DT_TEXTREL: return "it has text relocations";
+            case DT_REL: return "it has relocations without addends";
             case DT_STRTAB: strings = value; break;
             case DT_STRSZ: strings_size = value; break;
             case DT_SYMTAB: symbols = value; break;
@@ -142,7 +145,7 @@ private:
         if (relocations == nullptr) return "its relocations cannot be read";
         for (size_t i = 0; i < count; ++i) {
             if (ELF64_R_TYPE(relocations[i].r_info) == indirect_relocation)
-                return "it has functions that choose functions (ifuncs) when it is loaded";
+                return "it has ifuncs, which would run when it is loaded";
             if (!is_writable(relocations[i].r_offset, sizeof(uint64_t)))
                 return "it is damaged: the loader would write to memory that is not the kernel's data";
             const uint64_t index = ELF64_R_SYM(relocations[i].r_info);
@@ -150,7 +153,7 @@ private:
             const auto *const symbol = loaded<ElfW(Sym)>(symbols + index * sizeof(ElfW(Sym)), 1);
             if (symbol == nullptr) return "its symbols cannot be read";
             if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC)
-                return "it has functions that choose functions (ifuncs) when it is loaded";
+                return "it has ifuncs, which would run when it is loaded";
             if (symbol->st_shndx == SHN_UNDEF && registers_finalisers(name(symbol->st_name)))
                 return "it has objects with destructors, which would run when it is unloaded";
         }

@@ -157,7 +157,7 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
 - (id<MTLArgumentEncoder>)newArgumentEncoderWithBufferBinding:(id<MTLBufferBinding>)bufferBinding {
     id<MTLArgumentEncoder> encoder = SMTLNewEncoderForBinding(self, bufferBinding);
     SMTL_REQUIRE(encoder != nil, "-[MTLDevice newArgumentEncoderWithBufferBinding:]",
-                 @"the binding is not that of an argument buffer");
+                 @"the binding must be of an argument buffer");
     return encoder;
 }
 

@@ -21,7 +21,8 @@
 
 - (unichar)characterAtIndex:(NSUInteger)index {
     if (index >= (NSUInteger)_length) {
-        [NSException raise:NSRangeException format:@"character %lu of a string of %ld", (unsigned long)index, _length];
+        [NSException raise:NSRangeException
+                    format:@"index %lu is past the end of a string of length %ld", (unsigned long)index, _length];
     }
     return _flags & FLAG_UTF16 ? ((const unichar *)_characters)[index] : ((const unsigned char *)_characters)[index];
 }

@@ -66,7 +66,8 @@ static void extend(smtl_tensor *tensor) {
 
 /* The sources, and the shape of the product, which is that of the result. */
 - (smtl_tensor)productOf:(NSArray *)sources regions:(SMTLRegion *)regions where:(const char *)where {
-    SMTL_REQUIRE([sources count] == _sourceCount, where, @"%lu source arrays where the kernel has sourceCount %lu",
+    SMTL_REQUIRE([sources count] == _sourceCount, where,
+                 @"there are %lu source arrays: there must be %lu, the kernel's sourceCount",
                  (unsigned long)[sources count], (unsigned long)_sourceCount);
     for (NSUInteger i = 0; i < _sourceCount; i++) {
         regions[i] = [(MPSNDArray *)[sources objectAtIndex:i] region];

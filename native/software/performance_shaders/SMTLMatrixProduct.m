@@ -16,7 +16,7 @@ static void require_types(const char *where, MPSDataType left, MPSDataType right
     SMTL_REQUIRE(result == MPSDataTypeFloat32 || result == MPSDataTypeFloat16, where,
                  @"the result's type is %@: it must be Float32 or Float16", SMTLNameOfType(result));
     SMTL_REQUIRE(result == MPSDataTypeFloat32 || left == MPSDataTypeFloat16, where,
-                 @"the result's type is %@ where the inputs' is %@: it must be Float32", SMTLNameOfType(result),
+                 @"the result's type is %@: it must be Float32, since the inputs' type is %@", SMTLNameOfType(result),
                  SMTLNameOfType(left));
 }
 

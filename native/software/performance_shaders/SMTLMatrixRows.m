@@ -11,8 +11,8 @@ static BOOL is_float(MPSDataType type) { return type == MPSDataTypeFloat32 || ty
 /* What the matrix has from `origin` on, or less if the kernel's property states less. */
 static NSUInteger remaining(const char *where, const char *what, NSUInteger stated, NSUInteger origin,
                             NSUInteger size) {
-    SMTL_REQUIRE(origin < size, where, @"the source origin's %s %lu is not below the input matrix's %lu", what,
-                 UNSIGNED(origin), UNSIGNED(size));
+    SMTL_REQUIRE(origin < size, where, @"the source origin's %s %lu is outside the input matrix, which has %lu %ss",
+                 what, UNSIGNED(origin), UNSIGNED(size), what);
     return least(stated, size - origin);
 }
 
@@ -48,7 +48,7 @@ static bool run_top_k(const void *argument, smtl_host_failure *failure) {
     SMTL_REQUIRE(is_float([inputMatrix dataType]), where, @"the input's type is %@: it must be Float32 or Float16",
                  SMTLNameOfType([inputMatrix dataType]));
     SMTL_REQUIRE([inputMatrix dataType] == [resultMatrix dataType], where,
-                 @"the result's type is %@ where the input's is %@", SMTLNameOfType([resultMatrix dataType]),
+                 @"the result's type is %@: it must be the input's, %@", SMTLNameOfType([resultMatrix dataType]),
                  SMTLNameOfType([inputMatrix dataType]));
     SMTLCommandBuffer *own = SMTLCheckCommandBuffer(where, commandBuffer, _device);
     const SMTLBatch batch =
@@ -107,7 +107,7 @@ static const NSUInteger largest_count = 16;
     SMTL_REQUIRE(is_float([inputMatrix dataType]), where, @"the input's type is %@: it must be Float32 or Float16",
                  SMTLNameOfType([inputMatrix dataType]));
     SMTL_REQUIRE([resultValueMatrix dataType] == [inputMatrix dataType], where,
-                 @"the values' type is %@ where the input's is %@", SMTLNameOfType([resultValueMatrix dataType]),
+                 @"the values' type is %@: it must be the input's, %@", SMTLNameOfType([resultValueMatrix dataType]),
                  SMTLNameOfType([inputMatrix dataType]));
     SMTL_REQUIRE([resultIndexMatrix dataType] == MPSDataTypeUInt32, where,
                  @"the indices' type is %@: it must be UInt32", SMTLNameOfType([resultIndexMatrix dataType]));

@@ -70,10 +70,10 @@ bool checked_launch::bind_argument(uint32_t index) {
 
 bool checked_launch::prepare(const core_facts &facts, std::string &problem) {
     facts_ = facts;
-    problem = "no memory for the sanitizer's checks of it";
+    problem = "out of memory for the sanitizer's checks of this kernel";
     for (uint32_t i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; ++i)
         if (!bind_argument(i)) return false;
-    problem = "the address space for the state of its stacks is taken";
+    problem = "the sanitizer cannot reserve addresses for the state of this kernel's stacks";
     return prepare_stacks(facts.core, SMTL_ARENA_SIZE);
 }
 

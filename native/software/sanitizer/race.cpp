@@ -177,7 +177,7 @@ void checked_launch::arrive(uint32_t site, uint32_t memory, const void *instruct
         first_arrival_ = {site, now};
     } else if (site != first_arrival_.site && !diverged_ && (checks_ & SMTL_SANITIZE_RACE)) {
         diverged_ = true;
-        report_divergence("threads of one threadgroup wait in different barriers", now, &first_arrival_.where);
+        report_divergence("threads of one threadgroup wait at different barriers", now, &first_arrival_.where);
     }
 }
 

@@ -101,7 +101,7 @@ static uint32_t read_checks(const char *text, const char *variable) {
         const uint32_t check = check_named(text, length);
         /* Without this line a misspelt check would look like a clean run. */
         if (check == 0 && length > 0 && strncmp(text, "0", length) != 0)
-            fprintf(stderr, "software Metal: %s knows bounds, race, uninit and all, not '%.*s'\n", variable,
+            fprintf(stderr, "software Metal: %s: unknown check '%.*s' (known: bounds, race, uninit, all)\n", variable,
                     (int)length, text);
         checks |= check;
         if (text[length] == '\0') return checks;

@@ -310,7 +310,7 @@ fn lengths_of<'a>(
         KeyLengths::Whole => return Ok((None, 0)),
         KeyLengths::Each(tensor) if tensor.shape() != [sizes.batch] => {
             return refused(format!(
-                "lengths has the shape {:?}, and there are {} batches",
+                "lengths has the shape {:?}, but needs [{}], an element for each batch",
                 tensor.shape(),
                 sizes.batch
             ));

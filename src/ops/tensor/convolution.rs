@@ -193,7 +193,7 @@ impl Ops {
             require_type(function, "bias", bias, x.data_type())?;
             if bias.shape() != [y_images.shape[1]] {
                 let message = format!(
-                    "bias has the shape {:?}, and y of shape {:?} has {} channels",
+                    "bias has the shape {:?}, but y of shape {:?} needs [{}], an element for each channel",
                     bias.shape(),
                     y.shape(),
                     y_images.shape[1]

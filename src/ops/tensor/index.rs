@@ -249,14 +249,21 @@ pub(super) fn require_within(
     (large_name, large): (&str, &Tensor<'_>),
     axis: usize,
 ) -> Result<()> {
-    let fits = small.rank() == large.rank()
-        && (0..small.rank())
-            .all(|other| other == axis || small.shape()[other] <= large.shape()[other]);
+    if small.rank() != large.rank() {
+        let message = format!(
+            "{small_name} of shape {:?} must have as many dimensions as {large_name} of shape {:?}",
+            small.shape(),
+            large.shape()
+        );
+        return Err(invalid(function, message));
+    }
+    let fits = (0..small.rank())
+        .all(|other| other == axis || small.shape()[other] <= large.shape()[other]);
     if fits {
         return Ok(());
     }
     let message = format!(
-        "{small_name} of shape {:?} does not fit into {large_name} of shape {:?} beside axis {axis}",
+        "{small_name} of shape {:?} must not be larger than {large_name} of shape {:?} along any axis but {axis}",
         small.shape(),
         large.shape()
     );

@@ -115,7 +115,7 @@ impl Ops {
         };
         if index.shape() != others {
             let message = format!(
-                "index has the shape {:?}, and y the shape {:?}",
+                "index has the shape {:?}, but y of shape {:?} needs {others:?}",
                 index.shape(),
                 y.shape()
             );

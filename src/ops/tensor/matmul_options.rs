@@ -68,18 +68,23 @@ impl Matmul<'_> {
         let given = scales.iter().find(|(_, scale)| scale.is_some());
         if let (true, Some((name, _))) = (a.data_type().is_float(), given) {
             return unsupported(format!(
-                "a product of {} has no {name}",
+                "{name} is for products of integers, but a has elements of type {}",
                 a.data_type().name()
             ));
         }
-        let is_plain = self.alpha == 1.0
-            && (self.c.is_none() || self.beta == 1.0)
-            && self.activation.is_none()
-            && given.is_none();
-        if y.data_type() == DataType::I32 && !is_plain {
-            return unsupported(
-                "a product of type i32 has neither factors nor scales nor an activation".into(),
-            );
+        if y.data_type() == DataType::I32 {
+            let excess = if self.alpha != 1.0 {
+                Some(format!("alpha must be 1, not {}", self.alpha))
+            } else if self.c.is_some() && self.beta != 1.0 {
+                Some(format!("beta must be 1, not {}", self.beta))
+            } else if let Some(activation) = self.activation {
+                Some(format!("{activation:?} must be left out"))
+            } else {
+                given.map(|(name, _)| format!("{name} must be left out"))
+            };
+            if let Some(excess) = excess {
+                return unsupported(format!("y has elements of type i32, so {excess}"));
+            }
         }
         Ok(match self.activation {
             None => 0,
@@ -90,7 +95,9 @@ impl Matmul<'_> {
             Some(Unary::Sigmoid) => 5,
             Some(Unary::Tanh) => 6,
             Some(other) => {
-                return unsupported(format!("{other:?} is not an activation of a product"));
+                return unsupported(format!(
+                    "{other:?} cannot be a product's activation: use Relu, Gelu, GeluTanh, Silu, Sigmoid or Tanh"
+                ));
             }
         })
     }
@@ -138,7 +145,7 @@ pub(super) fn kernel_of(
         (DataType::U8, DataType::I8) => ["gemm_u8", "gemv_u8"],
         _ => {
             return unsupported(format!(
-                "it is not an operation of {} and {}",
+                "a of type {} cannot be multiplied by b of type {}",
                 left.name(),
                 right.name()
             ));
@@ -150,7 +157,7 @@ pub(super) fn kernel_of(
     };
     if !fits {
         return unsupported(format!(
-            "a product of {} and {} is not of type {}",
+            "a product of {} and {} cannot be written to y of type {}",
             left.name(),
             right.name(),
             result.name()

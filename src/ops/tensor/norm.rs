@@ -196,7 +196,7 @@ impl Ops {
             }
             if x.count() < channels.saturating_mul(2) {
                 return refused(format!(
-                    "x of shape {:?} has less than 2 elements of a channel, which have no unbiased variance",
+                    "x of shape {:?} must have at least 2 elements in each channel to update the running variance",
                     x.shape()
                 ));
             }
@@ -325,7 +325,7 @@ fn along_channels<'a>(
 ) -> Result<Tensor<'a>> {
     if tensor.shape() != &x.shape()[1..2] {
         let message = format!(
-            "{name} has the shape {:?}, and x of shape {:?} has {} channels",
+            "{name} has the shape {:?}, but x of shape {:?} needs [{}], an element for each channel",
             tensor.shape(),
             x.shape(),
             x.shape()[1]
@@ -343,7 +343,7 @@ fn require_shape(function: &'static str, x: &Tensor<'_>, y: &Tensor<'_>) -> Resu
         return Ok(());
     }
     let message = format!(
-        "y has the shape {:?}, and x the shape {:?}",
+        "y has the shape {:?}, but must have x's shape {:?}",
         y.shape(),
         x.shape()
     );

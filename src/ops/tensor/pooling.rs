@@ -308,7 +308,7 @@ impl Operation {
     }
 }
 
-/// `x` and `y` as images; an error if there are results but nothing that they could be made of.
+/// `x` and `y` as images; an error if there are results but `x` has no elements.
 fn resized(function: &'static str, x: &Tensor<'_>, y: &Tensor<'_>) -> Result<(Images, Images)> {
     let images = |name, tensor: &Tensor<'_>| match x.rank() {
         3 => Images::new::<1>(function, name, tensor),
@@ -317,7 +317,7 @@ fn resized(function: &'static str, x: &Tensor<'_>, y: &Tensor<'_>) -> Result<(Im
     let (x_images, y_images) = (images("x", x)?, images("y", y)?);
     if x_images.shape[2..].contains(&0) && y.count() > 0 {
         let message = format!(
-            "x of shape {:?} has nothing of which y of shape {:?} could be made",
+            "x of shape {:?} has no elements, so y of shape {:?} must have none",
             x.shape(),
             y.shape()
         );

@@ -70,8 +70,12 @@ impl Ops {
         const FUNCTION: &str = "Ops::uniform";
         let y = y.into();
         let width = high - low;
-        if !(low.is_finite() && width.is_finite() && width >= 0.0) {
-            let message = format!("there is no interval from {low} to {high}");
+        if !(low.is_finite() && width.is_finite()) {
+            let message = format!("low ({low}), high ({high}) and their difference must be finite");
+            return Err(invalid(FUNCTION, message));
+        }
+        if width < 0.0 {
+            let message = format!("low ({low}) must not exceed high ({high})");
             return Err(invalid(FUNCTION, message));
         }
         let is_right = y.data_type().is_float();
@@ -103,10 +107,12 @@ impl Ops {
     ) -> Result<()> {
         const FUNCTION: &str = "Ops::normal";
         let y = y.into();
-        if !(mean.is_finite() && deviation.is_finite() && deviation >= 0.0) {
-            let message = format!(
-                "there is no normal distribution of mean {mean} and standard deviation {deviation}"
-            );
+        if !mean.is_finite() {
+            let message = format!("mean ({mean}) must be finite");
+            return Err(invalid(FUNCTION, message));
+        }
+        if !(deviation.is_finite() && deviation >= 0.0) {
+            let message = format!("deviation ({deviation}) must be finite and not negative");
             return Err(invalid(FUNCTION, message));
         }
         let is_right = y.data_type().is_float();
@@ -128,12 +134,18 @@ impl Ops {
         y: Tensor<'_>,
     ) -> Result<()> {
         if !is_right {
-            let message = format!("it is not an operation of {}", y.data_type().name());
+            let message = format!(
+                "y has elements of type {}, which this operation does not support",
+                y.data_type().name()
+            );
             return Err(Error::Unsupported(Failure::new(function, message)));
         }
         // The places of a tensor without gaps are the numbers of its elements.
         let numbers = Layout::contiguous(y.shape()).ok_or_else(|| {
-            let message = format!("the elements of y of shape {:?} have no numbers", y.shape());
+            let message = format!(
+                "y of shape {:?} has too many elements to be numbered",
+                y.shape()
+            );
             Error::OutOfRange(Failure::new(function, message))
         })?;
         let extra = Extra {

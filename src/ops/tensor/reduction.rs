@@ -122,7 +122,7 @@ impl Ops {
         require_type(FUNCTION, "y", &y, x.data_type())?;
         if !reduction.has(x.data_type()) {
             let message = format!(
-                "{reduction:?} is not an operation of {}",
+                "{reduction:?} does not support elements of type {}",
                 x.data_type().name()
             );
             return Err(Error::Unsupported(Failure::new(FUNCTION, message)));

@@ -80,7 +80,7 @@ impl Ops {
         require_axis(function, "x", &x, axis)?;
         if x.shape() != y.shape() {
             let message = format!(
-                "y has the shape {:?}, and x the shape {:?}",
+                "y has the shape {:?}, but must have x's shape {:?}",
                 y.shape(),
                 x.shape()
             );

@@ -180,7 +180,7 @@ impl Ops {
         if let Some(y) = &y {
             if y.shape() != indices.shape() {
                 let message = format!(
-                    "y has the shape {:?}, and indices the shape {:?}",
+                    "y has the shape {:?}, but must have the indices' shape {:?}",
                     y.shape(),
                     indices.shape()
                 );
@@ -349,7 +349,9 @@ fn scratch_bytes(function: &'static str, shape: &[usize], size: usize) -> Result
     let halves = merges(size).min(2);
     let counted = elements(function, "x", shape)?.checked_mul(halves * INDEX);
     counted.ok_or_else(|| {
-        let message = format!("x with dimensions {shape:?} takes more indices than can be counted");
+        let message = format!(
+            "x of shape {shape:?} is too large to sort: its scratch memory exceeds the address space"
+        );
         Error::OutOfRange(Failure::new(function, message))
     })
 }
@@ -360,7 +362,7 @@ fn require_whole(function: &'static str, x: &Tensor<'_>, indices: &Tensor<'_>) -
         return Ok(());
     }
     let message = format!(
-        "indices have the shape {:?}, and x the shape {:?}",
+        "indices have the shape {:?}, but must have x's shape {:?}",
         indices.shape(),
         x.shape()
     );

@@ -174,7 +174,7 @@ impl Ops {
         require_type(FUNCTION, "x", &x, y.data_type())?;
         if !operation.has(y.data_type()) {
             let message = format!(
-                "{operation:?} is not an operation of {}",
+                "{operation:?} does not support elements of type {}",
                 y.data_type().name()
             );
             return Err(Error::Unsupported(Failure::new(FUNCTION, message)));

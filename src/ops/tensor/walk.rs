@@ -355,7 +355,10 @@ pub(super) fn require_float(function: &'static str, x: &Tensor<'_>) -> Result<()
     if x.data_type().is_float() {
         return Ok(());
     }
-    let message = format!("it is not an operation of {}", x.data_type().name());
+    let message = format!(
+        "this operation needs elements of a float type, not {}",
+        x.data_type().name()
+    );
     Err(Error::Unsupported(Failure::new(function, message)))
 }
 

@@ -160,15 +160,25 @@ impl Window {
             };
             // Places are counted with signs in 32 bits, beyond the edges too, and a window is stepped past its end.
             let furthest = size.max(found) + padding + reach.max(dilation) + stride;
-            if !(least..=most).contains(&found) || furthest > i128::from(i32::MAX) {
-                let what = ["rows", "columns"][axis];
-                let message = format!(
-                    "y has {found} {what}, but a window of {window} with stride {stride}, dilation {dilation} and padding \
-                     {padding} makes {} of {size}",
+            let what = ["rows", "columns"][axis];
+            let message = if !(least..=most).contains(&found) {
+                format!(
+                    "y has {found} {what}, but {size} {what} of x with a window of {window}, stride {stride}, dilation \
+                     {dilation} and padding {padding} give {}",
                     least.max(0)
-                );
-                return Err(Error::InvalidArgument(Failure::new(function, message)));
-            }
+                )
+            } else if furthest > i128::from(i32::MAX) {
+                format!(
+                    "the {what} of x or y ({}), the padding ({padding}), the window's reach ({}) and the stride ({stride}) \
+                     must add up to at most {}",
+                    size.max(found),
+                    reach.max(dilation),
+                    i32::MAX
+                )
+            } else {
+                continue;
+            };
+            return Err(Error::InvalidArgument(Failure::new(function, message)));
         }
         Ok(())
     }

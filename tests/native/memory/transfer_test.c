@@ -272,7 +272,7 @@ static void arguments_are_checked(void) {
     CHECK_FAILS(mtb_transfer_copy(NULL, in_host(bytes), in_buffer(a, 0), 4, 1, MTB_HOST_COPIED, &error),
                 MTB_INVALID_ARGUMENT, "`transfer` is NULL");
     CHECK_FAILS(mtb_transfer_copy(transfer, in_host(bytes), in_buffer(a, 0), 4, 1, (mtb_host_memory)7, &error),
-                MTB_INVALID_ARGUMENT, "host memory of kind 7");
+                MTB_INVALID_ARGUMENT, "kind of host memory 7");
     CHECK_FAILS(COPY(nowhere, in_buffer(a, 0), 4, 1), MTB_INVALID_ARGUMENT, "`source` is NULL");
     CHECK_FAILS(COPY(in_buffer(a, 0), nowhere, 4, 1), MTB_INVALID_ARGUMENT, "`destination` is NULL");
     CHECK_FAILS(COPY(in_host(bytes), in_buffer(a, 61), 4, 1), MTB_OUT_OF_RANGE, "destination");

@@ -337,7 +337,7 @@ fn bad_convolutions_are_refused_by_name() {
     let error = refused(|encoder| ops().convolution(encoder, integers, w, None, &plain, y));
     assert!(matches!(error, Error::Unsupported(_)), "{error}");
     let error = refused(|encoder| ops().transposed_convolution(encoder, x, w, None, &plain, y));
-    says(error, "makes 6 of 4");
+    says(error, "padding 0 give 6");
     let repeated = of(&y_buffer, &[1, 1, 2, 2])
         .broadcast_to(&[1, 2, 2, 2])
         .unwrap();

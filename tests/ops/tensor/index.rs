@@ -166,9 +166,12 @@ fn bad_indices_are_refused_by_name() {
     );
     says(
         gather(&[1, 2], 1, i, y),
-        "y of shape [2, 2] does not fit into x of shape [1, 2] beside axis 1",
+        "y of shape [2, 2] must not be larger than x of shape [1, 2] along any axis but 1",
     );
-    says(gather(&[4], 0, i, y), "does not fit into x of shape [4]");
+    says(
+        gather(&[4], 0, i, y),
+        "y of shape [2, 2] must have as many dimensions as x of shape [4]",
+    );
     says(
         gather(&[2, 2], 0, of(&index_buffer, &[3, 2]), y),
         "index of shape [3, 2] does not broadcast",
@@ -225,7 +228,7 @@ fn bad_indices_are_refused_by_name() {
     );
     says(
         scatter(&[2, 2], of(&y_buffer, &[2, 1])),
-        "x of shape [2, 2] does not fit into y of shape [2, 1]",
+        "x of shape [2, 2] must not be larger than y of shape [2, 1] along any axis but 0",
     );
     says(
         scatter(&[2, 2], shared),

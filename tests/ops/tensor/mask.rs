@@ -120,7 +120,7 @@ fn bad_masks_are_refused_by_name() {
     );
     let error =
         refused(|encoder| ops().one_hot(encoder, of(&x_buffer, &[4]), of(&y_buffer, &[3, 4])));
-    let text = "index has the shape [4], and y the shape [3, 4]";
+    let text = "index has the shape [4], but y of shape [3, 4] needs [3]";
     assert!(error.to_string().contains(text), "{error}");
     let error = refused(|encoder| ops().one_hot(encoder, of(&x_buffer, &[]), of(&y_buffer, &[])));
     assert!(

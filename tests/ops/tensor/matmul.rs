@@ -320,7 +320,7 @@ fn bad_products_are_refused_by_name() {
         x(&[2, 2]),
         half,
         y(&[2, 2]),
-        "it is not an operation of f32 and f16",
+        "a of type f32 cannot be multiplied by b of type f16",
     );
     assert!(matches!(error, Error::Unsupported(_)), "{error}");
     says(
@@ -328,7 +328,7 @@ fn bad_products_are_refused_by_name() {
         half,
         half,
         Tensor::of::<bf16>(&y_buffer, &[2, 2]).unwrap(),
-        "is not of type bf16",
+        "cannot be written to y of type bf16",
     );
     let options = Matmul {
         activation: Some(Unary::Exp),
@@ -339,7 +339,7 @@ fn bad_products_are_refused_by_name() {
         x(&[2, 2]),
         x(&[2, 2]),
         y(&[2, 2]),
-        "Exp is not an activation of a product",
+        "Exp cannot be a product's activation",
     );
     let options = Matmul {
         scale_a: Some(x(&[2])),
@@ -350,7 +350,7 @@ fn bad_products_are_refused_by_name() {
         x(&[2, 2]),
         x(&[2, 2]),
         y(&[2, 2]),
-        "a product of f32 has no scale_a",
+        "scale_a is for products of integers, but a has elements of type f32",
     );
     let huge = x(&[1, 1]).broadcast_to(&[1 << 31, 1]).unwrap();
     says(

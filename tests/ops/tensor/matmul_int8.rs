@@ -184,23 +184,29 @@ fn bad_products_of_bytes_are_refused_by_name() {
         assert!(error.to_string().contains(text), "{error}");
         error
     };
-    for options in [
-        Matmul { alpha: 2.0, ..none },
-        Matmul {
-            activation: Some(Unary::Relu),
-            ..none
-        },
-        Matmul {
-            scale_b: scale(&[4]),
-            ..none
-        },
+    let added = Matmul {
+        c: Some(y),
+        beta: 0.5,
+        ..none
+    };
+    let activated = Matmul {
+        activation: Some(Unary::Relu),
+        ..none
+    };
+    let scaled = Matmul {
+        scale_b: scale(&[4]),
+        ..none
+    };
+    for (options, text) in [
+        (Matmul { alpha: 2.0, ..none }, "alpha must be 1, not 2"),
+        (added, "beta must be 1, not 0.5"),
+        (activated, "Relu must be left out"),
+        (scaled, "scale_b must be left out"),
     ] {
-        let error = says(
-            options,
-            y,
-            "a product of type i32 has neither factors nor scales nor an activation",
-        );
+        let error = says(options, y, text);
         assert!(matches!(error, Error::Unsupported(_)), "{error}");
+        let whole = format!("y has elements of type i32, so {text}");
+        assert!(error.to_string().contains(&whole), "{error}");
     }
     says(
         Matmul {
@@ -233,13 +239,17 @@ fn bad_products_of_bytes_are_refused_by_name() {
         "scale_a has elements of type i8",
     );
     let bytes = Tensor::of::<i8>(&y_buffer, &[4, 4]).unwrap();
-    says(none, bytes, "a product of i8 and i8 is not of type i8");
+    says(
+        none,
+        bytes,
+        "a product of i8 and i8 cannot be written to y of type i8",
+    );
     let unsigned = Tensor::of::<u8>(&x_buffer, &[4, 4]).unwrap();
     let error = refused(|encoder| ops().matmul(encoder, none, x, unsigned, y));
     assert!(
         error
             .to_string()
-            .contains("it is not an operation of i8 and u8"),
+            .contains("a of type i8 cannot be multiplied by b of type u8"),
         "{error}"
     );
     assert_eq!(read::<u8>(&y_buffer), [0; 64]);

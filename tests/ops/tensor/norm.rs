@@ -327,7 +327,7 @@ fn bad_norms_are_refused_by_name() {
         running(mean, variance, 0.1),
         one,
         one_y,
-        "no unbiased variance",
+        "at least 2 elements in each channel",
     );
     let nothing = of(&x_buffer, &[2, 0, 3]);
     run(|encoder| ops().layer_norm(encoder, nothing, &[2], &plain, nothing));

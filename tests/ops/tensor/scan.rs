@@ -244,7 +244,7 @@ fn bad_scans_are_refused_by_name() {
         x,
         1,
         of(&y_buffer, &[4]),
-        "y has the shape [4], and x the shape [4, 4]",
+        "y has the shape [4], but must have x's shape [4, 4]",
     );
     says(x, 1, x.permute(&[1, 0]).unwrap(), "x and y overlap");
     says(of(&x_buffer, &[17]), 0, of(&y_buffer, &[17]), "68 bytes");

@@ -185,7 +185,7 @@ fn bad_softmaxes_are_refused_by_name() {
         x,
         1,
         of(&y_buffer, &[4]),
-        "y has the shape [4], and x the shape [4, 4]",
+        "y has the shape [4], but must have x's shape [4, 4]",
     );
     says(x, 1, x.permute(&[1, 0]).unwrap(), "x and y overlap");
     let shifted = Tensor::of::<f32>(View::new(&x_buffer, 4), &[3]).unwrap();

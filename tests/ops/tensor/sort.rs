@@ -227,11 +227,11 @@ fn bad_sorts_are_refused_by_name() {
     );
     says(
         sort(0, x(&[64]), y(&[64]), indices(&[63])),
-        "indices have the shape [63], and x the shape [64]",
+        "indices have the shape [63], but must have x's shape [64]",
     );
     says(
         sort(0, x(&[64]), y(&[63]), indices(&[64])),
-        "y has the shape [63], and indices the shape [64]",
+        "y has the shape [63], but must have the indices' shape [64]",
     );
     says(
         sort(0, x(&[64]), y(&[64]), y(&[64])),

@@ -225,7 +225,7 @@ fn the_environment_chooses_the_checks() {
     with("").exits_with(1);
     with("0")
         .exits_with(1)
-        .says(&["SOFTWARE_METAL_SANITIZE names no check"]);
+        .says(&["SOFTWARE_METAL_SANITIZE must name bounds, race, uninit or all"]);
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn what_cannot_be_launched_is_said() {
     folder
         .check(&grid)
         .exits_with(1)
-        .says(&["--kernel has to name one of right, over, races"]);
+        .says(&["choose one with --kernel: right, over, races"]);
     folder
         .check(&["kernels.metal", "kernels.metal"])
         .exits_with(1)

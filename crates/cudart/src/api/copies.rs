@@ -64,7 +64,7 @@ unsafe fn copy(
     require(
         kind <= cudaMemcpyDefault,
         cudaErrorInvalidMemcpyDirection,
-        || format!("there is no direction {kind}"),
+        || format!("unknown copy direction {kind} (cudaMemcpyKind)"),
     )?;
     let Some(ends) = Ends::of(pointers, rows)? else {
         return Ok(());
@@ -123,7 +123,7 @@ fn check_owner(memory: &Memory, state: &Arc<DeviceState>) -> Outcome {
     };
     require(is_owner, cudaErrorInvalidValue, || {
         let index = state.device.index;
-        format!("a pointer does not point to memory of device {index}, which the call names for it")
+        format!("the call names device {index} for a pointer that is not to memory of that device")
     })
 }
 

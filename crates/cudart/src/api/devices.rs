@@ -13,7 +13,7 @@ use crate::memory::allocation::{ALLOCATIONS, Kind};
 use crate::runtime::context::Context;
 use crate::runtime::devices::{self, Device};
 use crate::runtime::events::EVENTS;
-use crate::runtime::failure::{Outcome, require};
+use crate::runtime::failure::{Outcome, require, require_no_flags};
 use crate::runtime::handles::STREAMS;
 use crate::runtime::lock::lock;
 use crate::runtime::properties;
@@ -137,9 +137,7 @@ unsafe fn can_access_peer(can: *mut c_int, device: c_int, peer: c_int) -> Outcom
 
 unsafe fn enable_peer_access(peer: c_int, flags: u32) -> Outcome {
     let (device, peer) = (Device::current()?, Device::at(peer)?);
-    require(flags == 0, cudaErrorInvalidValue, || {
-        format!("there are no flags {flags:#x} for peers")
-    })?;
+    require_no_flags(flags)?;
     require(
         are_peers(device, peer),
         cudaErrorPeerAccessUnsupported,

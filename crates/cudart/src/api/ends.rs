@@ -53,10 +53,16 @@ impl Ends {
         if rows.is_empty() {
             return Ok(None);
         }
-        let pitches = rows.source_pitch.min(rows.destination_pitch);
-        require(pitches >= rows.width, cudaErrorInvalidPitchValue, || {
-            format!("a pitch of {pitches} bytes for rows of {}", rows.width)
-        })?;
+        let pitches = [
+            ("source", rows.source_pitch),
+            ("destination", rows.destination_pitch),
+        ];
+        for (name, pitch) in pitches {
+            require(pitch >= rows.width, cudaErrorInvalidPitchValue, || {
+                let width = rows.width;
+                format!("the {name}'s pitch ({pitch} bytes) is smaller than a row ({width} bytes)")
+            })?;
+        }
         let end = |pointer, pitch, access| {
             Memory::at(pointer, extent(pitch, rows.width, rows.height)?, access)
         };
@@ -83,11 +89,17 @@ impl Ends {
             cudaMemcpyDeviceToDevice => (false, false),
             _ => return Ok(()),
         };
-        require(
-            fits(&self.source, from_host) && fits(&self.destination, to_host),
-            cudaErrorInvalidValue,
-            || "the pointers do not fit the direction of the copy".to_owned(),
-        )
+        let ends = [
+            ("source", &self.source, from_host),
+            ("destination", &self.destination, to_host),
+        ];
+        for (name, memory, on_host) in ends {
+            require(fits(memory, on_host), cudaErrorInvalidValue, || {
+                let side = if on_host { "host" } else { "device" };
+                format!("the {name} must be {side} memory for this direction of the copy")
+            })?;
+        }
+        Ok(())
     }
 
     pub(crate) fn both(&self) -> [&Memory; 2] {

@@ -8,7 +8,7 @@ use crate::api::out::out;
 use crate::codes::*;
 use crate::runtime::context::Context;
 use crate::runtime::events::{EVENTS, Event};
-use crate::runtime::failure::{Outcome, require};
+use crate::runtime::failure::{Outcome, require, require_no_flags};
 use crate::runtime::handles::{DefaultStream, stream};
 use crate::types::*;
 
@@ -46,7 +46,7 @@ unsafe fn create_with_flags(event: *mut cudaEvent_t, flags: c_uint) -> Outcome {
     require(
         flags & !(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess) == 0,
         cudaErrorInvalidValue,
-        || format!("there are no event flags {flags:#x}"),
+        || format!("unknown event flags {flags:#x}"),
     )?;
     require(
         flags & cudaEventInterprocess == 0 || flags & cudaEventDisableTiming != 0,
@@ -90,9 +90,7 @@ unsafe fn record_with_flags(
     flags: c_uint,
 ) -> Outcome {
     // The other flag, cudaEventRecordExternal, is for captures, which the runtime does not have.
-    require(flags == 0, cudaErrorInvalidValue, || {
-        format!("there are no flags {flags:#x} for records")
-    })?;
+    require_no_flags(flags)?;
     // SAFETY: the caller's promise.
     unsafe { record(default, event, handle) }
 }

@@ -46,7 +46,8 @@ impl Fill {
         }
         // CUDA documents no other code for a fill.
         require(self.pitch >= self.width, cudaErrorInvalidValue, || {
-            format!("a pitch of {} bytes for rows of {}", self.pitch, self.width)
+            let (pitch, width) = (self.pitch, self.width);
+            format!("the pitch ({pitch} bytes) is smaller than a row ({width} bytes)")
         })?;
         let length = extent(self.pitch, self.width, self.height)?;
         let memory = Memory::at(self.pointer, length, Access::Write)?;

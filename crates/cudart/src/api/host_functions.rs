@@ -9,7 +9,7 @@ use crate::api::calls::calls;
 use crate::codes::*;
 use crate::runtime::commands::{Committed, Completion};
 use crate::runtime::contained::contain;
-use crate::runtime::failure::{Failed, Outcome, as_host_function, require};
+use crate::runtime::failure::{Failed, Outcome, as_host_function, require_no_flags};
 use crate::runtime::handles::{DefaultStream, stream};
 use crate::runtime::stream::Stream;
 use crate::runtime::timeline::Ends;
@@ -139,9 +139,7 @@ unsafe fn add_callback(
     user_data: *mut c_void,
     flags: c_uint,
 ) -> Outcome {
-    require(flags == 0, cudaErrorInvalidValue, || {
-        format!("there are no flags {flags:#x} for callbacks")
-    })?;
+    require_no_flags(flags)?;
     let stream = stream(default, handle)?;
     let callback =
         callback.ok_or_else(|| Failed::new(cudaErrorInvalidValue, "the callback is NULL"))?;

@@ -118,19 +118,30 @@ unsafe fn get_function_with_parameters(
 ) -> Outcome {
     // SAFETY: the caller's promise.
     let (place, name) = unsafe { (out(function, "function")?, c_str(name, "the name")?) };
-    let is_list = count <= sys::MTB_MAX_BINDINGS as usize && (count == 0 || !parameters.is_null());
+    let most = sys::MTB_MAX_BINDINGS as usize;
+    require(count <= most, cudaErrorInvalidValue, || {
+        format!("a kernel has at most {most} parameters, not {count}")
+    })?;
+    let is_list = count == 0 || !parameters.is_null();
     require(is_list, cudaErrorInvalidValue, || {
-        format!("the list of {count} parameters at {parameters:p} is NULL or too long")
+        format!("the list of {count} parameters is NULL")
     })?;
     let given = match count {
         0 => Vec::new(),
         // SAFETY: the caller's promise: the list has this many elements.
         _ => unsafe { slice::from_raw_parts(parameters, count) }.to_vec(),
     };
-    let are_known = given.iter().all(|p| *p <= cudaMetalParameterValue);
-    require(are_known, cudaErrorInvalidValue, || {
-        "a parameter that is neither a pointer nor a value".to_owned()
-    })?;
+    for (index, parameter) in given.iter().enumerate() {
+        require(
+            *parameter <= cudaMetalParameterValue,
+            cudaErrorInvalidValue,
+            || {
+                format!(
+                    "parameter {index} must be cudaMetalParameterPointer or cudaMetalParameterValue, not {parameter}"
+                )
+            },
+        )?;
+    }
     place.set(add_function(module, name, Some(given))?);
     Ok(())
 }

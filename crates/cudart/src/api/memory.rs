@@ -9,11 +9,11 @@ use crate::api::out::out;
 use crate::codes::*;
 use crate::memory::access::Access;
 use crate::memory::allocation::{ALLOCATIONS, Allocation, Kind};
-use crate::memory::pointers::{allocation_at, check_pageable};
+use crate::memory::pointers::{allocation_at, check_pageable, require_given};
 use crate::runtime::context::Context;
 use crate::runtime::device_state::DeviceState;
 use crate::runtime::devices::Device;
-use crate::runtime::failure::{Failed, Outcome, require};
+use crate::runtime::failure::{Failed, Outcome, require, require_no_flags};
 use crate::runtime::handles::{DefaultStream, stream};
 use crate::types::*;
 
@@ -100,7 +100,7 @@ fn withdraw(
     match allocations.get(pointer.addr()) {
         Some(allocation) if is_wanted(allocation) => {}
         _ => {
-            let message = format!("no {noun} starts at {pointer:p}, or it was freed");
+            let message = format!("{pointer:p} is not the start of {noun}, or was freed");
             return Err(Failed::new(cudaErrorInvalidValue, message));
         }
     }
@@ -149,7 +149,7 @@ unsafe fn host_alloc(pointer: *mut *mut c_void, size: usize, flags: c_uint) -> O
     let place = unsafe { out(pointer, "the pointer to the result") }?;
     let known = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
     require(flags & !known == 0, cudaErrorInvalidValue, || {
-        format!("there are no flags {flags:#x} for pinned memory")
+        format!("unknown flags {flags:#x} for pinned memory")
     })?;
     let context = Context::current()?;
     place.set(match size {
@@ -192,9 +192,7 @@ unsafe fn host_get_device_pointer(
 ) -> Outcome {
     // SAFETY: the caller's promise.
     let place = unsafe { out(device_pointer, "the pointer to the result") }?;
-    require(flags == 0, cudaErrorInvalidValue, || {
-        format!("there are no flags {flags:#x} for this call")
-    })?;
+    require_no_flags(flags)?;
     Context::current()?;
     pinned_at(host_pointer)?;
     place.set(host_pointer);
@@ -214,14 +212,17 @@ unsafe fn host_register(pointer: *mut c_void, size: usize, flags: c_uint) -> Out
         | cudaHostAllocMapped
         | cudaHostRegisterIoMemory
         | cudaHostRegisterReadOnly;
-    require(
-        !pointer.is_null()
-            && size > 0
-            && pointer.addr().checked_add(size).is_some()
-            && flags & !known == 0,
-        cudaErrorInvalidValue,
-        || format!("cannot register {size} bytes at {pointer:p} with flags {flags:#x}"),
-    )?;
+    require_given(pointer)?;
+    require(size > 0, cudaErrorInvalidValue, || {
+        "the size must be at least 1 byte, not 0".to_owned()
+    })?;
+    let end = pointer.addr().checked_add(size);
+    require(end.is_some(), cudaErrorInvalidValue, || {
+        format!("{size} bytes at {pointer:p} exceed the address space")
+    })?;
+    require(flags & !known == 0, cudaErrorInvalidValue, || {
+        format!("unknown flags {flags:#x} for registered memory")
+    })?;
     require(
         flags & cudaHostRegisterIoMemory == 0,
         cudaErrorNotSupported,
@@ -254,9 +255,7 @@ unsafe fn host_register(pointer: *mut c_void, size: usize, flags: c_uint) -> Out
 
 unsafe fn host_unregister(pointer: *mut c_void) -> Outcome {
     let current = Context::current()?;
-    require(!pointer.is_null(), cudaErrorInvalidValue, || {
-        "the pointer is NULL".to_owned()
-    })?;
+    require_given(pointer)?;
     let unregistered = withdraw(pointer, "registered memory", |a| a.kind == Kind::Registered)
         .map_err(|_| Failed::from(cudaErrorHostMemoryNotRegistered))?;
     // The caller may unmap the memory now: no device may use it any more.
@@ -276,7 +275,7 @@ unsafe fn malloc_managed(pointer: *mut *mut c_void, size: usize, flags: c_uint) 
     }
     let is_known = flags == cudaMemAttachGlobal || flags == cudaMemAttachHost;
     require(is_known, cudaErrorInvalidValue, || {
-        format!("there are no flags {flags:#x} for managed memory")
+        format!("flags must be cudaMemAttachGlobal or cudaMemAttachHost, not {flags:#x}")
     })?;
     let allocation = Allocation::on_host(&context.state, Kind::Managed, size, flags)?;
     place.set(publish(allocation)?);
@@ -367,13 +366,15 @@ unsafe fn attach(
     stream(default, handle)?;
     let known = [cudaMemAttachGlobal, cudaMemAttachHost, cudaMemAttachSingle];
     require(known.contains(&flags), cudaErrorInvalidValue, || {
-        format!("there are no flags {flags:#x} for managed memory in streams")
+        format!(
+            "flags must be cudaMemAttachGlobal, cudaMemAttachHost or cudaMemAttachSingle, not {flags:#x}"
+        )
     })?;
     let is_one_streams = flags == cudaMemAttachSingle;
     require(
         !is_one_streams || !handle.is_null(),
         cudaErrorInvalidValue,
-        || "memory cannot be attached to the default stream alone".to_owned(),
+        || "cudaMemAttachSingle needs a stream other than the default one".to_owned(),
     )?;
     let found = allocation_at(pointer, 1)?.map(|(allocation, _)| allocation);
     let is_whole = found.is_some_and(|a| {
@@ -388,7 +389,7 @@ unsafe fn attach(
 unsafe fn advise(pointer: *const c_void, count: usize, advice: c_int, device: c_int) -> Outcome {
     Context::current()?;
     require((1..=6).contains(&advice), cudaErrorInvalidValue, || {
-        format!("there is no advice {advice}")
+        format!("unknown advice {advice} (cudaMemoryAdvise)")
     })?;
     // The first two kinds of advice are not about a device.
     check_hint(

@@ -72,7 +72,7 @@ unsafe fn get_gpu_address(address: *mut u64, pointer: *const c_void) -> Outcome 
     // SAFETY: the buffer is live.
     let base = unsafe { sys::mtb_buffer_gpu_address(buffer.as_ptr()) };
     require(base != 0, cudaErrorNotSupported, || {
-        "the system does not tell the addresses that its GPU sees".to_owned()
+        "this system does not report the GPU addresses of buffers".to_owned()
     })?;
     allocation.address_taken.store(true, Ordering::Release);
     place.set(base + (start + offset) as u64);

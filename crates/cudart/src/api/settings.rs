@@ -42,7 +42,7 @@ unsafe fn set_flags(flags: c_uint) -> Outcome {
     require(
         known.contains(&schedule) && flags & !cudaDeviceMask == 0,
         cudaErrorInvalidValue,
-        || format!("there are no device flags {flags:#x}"),
+        || format!("unknown device flags {flags:#x}"),
     )?;
     Device::current()?.flags.store(flags, Ordering::Relaxed);
     Ok(())
@@ -57,7 +57,7 @@ unsafe fn get_flags(flags: *mut c_uint) -> Outcome {
 
 fn check_cache_config(config: c_int) -> Outcome {
     require((0..=3).contains(&config), cudaErrorInvalidValue, || {
-        format!("there is no cache configuration {config}")
+        format!("unknown cache configuration {config} (cudaFuncCache)")
     })
 }
 

@@ -55,7 +55,7 @@ unsafe fn create_with_flags(stream: *mut cudaStream_t, flags: c_uint) -> Outcome
     let place = unsafe { out(stream, "stream") }?;
     let known = flags == cudaStreamDefault || flags == cudaStreamNonBlocking;
     require(known, cudaErrorInvalidValue, || {
-        format!("there are no stream flags {flags:#x}")
+        format!("flags must be cudaStreamDefault or cudaStreamNonBlocking, not {flags:#x}")
     })?;
     let created = Context::current()?.new_stream(flags)?;
     place.set(STREAMS.add(created));
@@ -95,7 +95,7 @@ unsafe fn wait_event(
     flags: c_uint,
 ) -> Outcome {
     require(flags <= 1, cudaErrorInvalidValue, || {
-        format!("there are no flags {flags:#x} for waits")
+        format!("flags must be cudaEventWaitDefault or cudaEventWaitExternal, not {flags:#x}")
     })?;
     let stream = stream(default, handle)?;
     match EVENTS.get(event)?.recorded() {

@@ -50,6 +50,13 @@ pub(crate) fn check_pageable(
     whole_pages(pointer.addr(), length, access)
 }
 
+/// An error for NULL.
+pub(crate) fn require_given(pointer: *const c_void) -> Outcome {
+    require(!pointer.is_null(), cudaErrorInvalidValue, || {
+        "the pointer is NULL".to_owned()
+    })
+}
+
 /// One end of a copy.
 pub(crate) enum Memory {
     /// Host memory that the runtime does not know.
@@ -60,9 +67,7 @@ pub(crate) enum Memory {
 impl Memory {
     /// The memory of `length` bytes from `pointer` on, for this access.
     pub(crate) fn at(pointer: *const c_void, length: usize, access: Access) -> Outcome<Memory> {
-        require(!pointer.is_null(), cudaErrorInvalidValue, || {
-            "the pointer is NULL".to_owned()
-        })?;
+        require_given(pointer)?;
         Ok(match allocation_at(pointer, length)? {
             Some((allocation, offset)) => {
                 let is_allowed = access == Access::Read || !allocation.is_read_only();

@@ -1,7 +1,7 @@
 //! What fails inside a call, and the border of every call: panics are contained, errors noted for the thread.
 
 use std::cell::{Cell, RefCell};
-use std::ffi::{CString, c_char};
+use std::ffi::{CString, c_char, c_uint};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
@@ -60,6 +60,13 @@ pub(crate) fn require(holds: bool, code: cudaError_t, message: impl FnOnce() -> 
         return Ok(());
     }
     Err(Failed::new(code, message()))
+}
+
+/// An error unless the flags of a call that knows none are 0.
+pub(crate) fn require_no_flags(flags: c_uint) -> Outcome {
+    require(flags == 0, cudaErrorInvalidValue, || {
+        format!("flags must be 0, not {flags:#x}")
+    })
 }
 
 fn code_of(error: &sys::OwnedError) -> cudaError_t {

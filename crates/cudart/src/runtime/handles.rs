@@ -87,7 +87,7 @@ fn per_thread(context: &Context) -> Outcome<Arc<Stream>> {
         }
     });
     found.unwrap_or_else(|_| {
-        let message = "the thread is at its end: its default stream is gone";
+        let message = "this thread is exiting, and its default stream has been destroyed";
         Err(Failed::new(cudaErrorCudartUnloading, message))
     })
 }

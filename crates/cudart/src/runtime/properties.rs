@@ -139,7 +139,7 @@ pub(crate) fn attribute(device: &Device, number: c_int) -> Outcome<c_int> {
         106 => p.maxBlocksPerMultiProcessor,
         115 => p.memoryPoolsSupported,
         _ => {
-            let message = format!("there is no attribute {number}");
+            let message = format!("unknown device attribute {number} (cudaDeviceAttr)");
             return Err(Failed::new(cudaErrorInvalidValue, message));
         }
     })

@@ -20,7 +20,7 @@ impl Sticky {
             cudaSuccess => Ok(()),
             code => Err(Failed::new(
                 code,
-                "earlier work of the device failed: nothing more is done until cudaDeviceReset",
+                "earlier work of the device failed, and every call for it fails until cudaDeviceReset",
             )),
         }
     }

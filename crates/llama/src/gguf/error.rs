@@ -37,7 +37,7 @@ pub enum GgufError {
     },
     /// A header that takes more memory than any model's needs: a sparse file of a few bytes can claim terabytes.
     #[error(
-        "{what} at byte {offset} takes {needed} bytes of memory, beside what was read before; headers may take {limit}"
+        "{what} at byte {offset} takes {needed} bytes of memory, which with what was read before exceeds a header's limit of {limit} bytes"
     )]
     TooLarge {
         /// What was being read.

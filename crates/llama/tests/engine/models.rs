@@ -236,7 +236,7 @@ fn impossible_hyperparameters_are_named() {
         (
             "llama.attention.key_length",
             Value::U32(6),
-            "not a multiple of 4 up to 256, as attention needs",
+            "it must be a multiple of 4 up to 256",
         ),
         (
             "llama.rope.dimension_count",
@@ -279,7 +279,7 @@ fn impossible_hyperparameters_are_named() {
         parts.remove("llama.attention.key_length");
         parts.set("llama.attention.head_count", Value::U32(32));
     });
-    let expected = "\"llama.attention.head_count\" is 32: heads have 2 elements then";
+    let expected = "\"llama.attention.head_count\" is 32: this gives heads of 2 elements";
     assert!(error.to_string().contains(expected), "{error}");
     let error = refusal(|parts| parts.remove("llama.context_length"));
     assert_eq!(

@@ -180,8 +180,8 @@ static NSUInteger indices_of(const smtl_type *type) {
     SMTL_REQUIRE(!__builtin_mul_overflow(arrayElement, round_up(_length, _alignment), &offset) &&
                      !__builtin_add_overflow(offset, startOffset, &offset),
                  "-[MTLArgumentEncoder setArgumentBuffer:startOffset:arrayElement:]",
-                 @"element %lu from offset %lu on is not inside a buffer", (unsigned long)arrayElement,
-                 (unsigned long)startOffset);
+                 @"array element %lu, counted from offset %lu, is past the end of any buffer",
+                 (unsigned long)arrayElement, (unsigned long)startOffset);
     [self setArgumentBuffer:argumentBuffer offset:offset];
 }
 

@@ -10,7 +10,8 @@ namespace smtl::msl {
 // each time: then `deleted` is true.
 bool despite_deletion(const std::function<bool()> &work, bool &deleted);
 
-// What is said then.
-inline constexpr const char *deleted_meanwhile = "the cache was deleted again and again while this was compiled: ";
+// The message if `deleted` is true. The cache's path follows it.
+inline constexpr const char *deleted_meanwhile =
+    "compiling failed because something keeps deleting the compile cache: ";
 
 }  // namespace smtl::msl

@@ -162,7 +162,7 @@ bool Placement::lies_in_threadgroup(const Specifiers &specifiers, const Declarat
     if (declarator.reference) {
         source_.problem(at, name + " is a reference: write its address space before the '&'");
     } else if (context == Context::type) {
-        source_.problem(at, name + " cannot be in " + space + ": a member lies where its object does");
+        source_.problem(at, name + " is a member and cannot name " + space + ": it lies in its object's");
     } else if (space_named(source_, at) == AddressSpace::device) {
         source_.problem(at, name + " cannot be in the device address space: pass it to the kernel as a buffer");
     } else if (context == Context::program) {

@@ -95,8 +95,12 @@ static void load(void) {
         return;
     }
     library.is_version_2 = find_version_2(handle);
-    if (!find_common(handle) || !(library.is_version_2 || find_version_3(handle)) || !make_engine(handle)) {
-        snprintf(reason, sizeof reason, "this oneDNN is neither version 2 nor 3, or does not start");
+    if (!find_common(handle) || !(library.is_version_2 || find_version_3(handle))) {
+        snprintf(reason, sizeof reason, "the library that was loaded is not oneDNN of version 2 or 3");
+        return;
+    }
+    if (!make_engine(handle)) {
+        snprintf(reason, sizeof reason, "the oneDNN that was loaded cannot make an engine for the CPU");
         return;
     }
     library.loaded = true;

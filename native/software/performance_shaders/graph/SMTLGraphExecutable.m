@@ -51,8 +51,9 @@ static NSString *describe(const smtl_tensor *tensor) {
 
 /* The shape that a placeholder is fed, which its own must admit. */
 - (smtl_tensor)shapeOfFeed:(MPSGraphTensor *)feed type:(MPSGraphShapedType *)type where:(const char *)where {
-    SMTL_REQUIRE([type dataType] == [feed dataType], where, @"the feed \"%@\" has type %@ where the placeholder has %@",
-                 [[feed operation] name], SMTLNameOfType([type dataType]), SMTLNameOfType([feed dataType]));
+    SMTL_REQUIRE([type dataType] == [feed dataType], where,
+                 @"the feed \"%@\" has type %@: it must be the placeholder's, %@", [[feed operation] name],
+                 SMTLNameOfType([type dataType]), SMTLNameOfType([feed dataType]));
     MPSShape *given = [type shape] == nil ? [feed shape] : [type shape], *stated = [feed shape];
     const smtl_tensor tensor = SMTLTensorOfShape(where, given, [type dataType]);
     BOOL fits = stated == nil || [stated count] == tensor.rank;
@@ -92,7 +93,7 @@ static NSString *describe(const smtl_tensor *tensor) {
         SMTLGraphOperation *operation = (SMTLGraphOperation *)[tensor operation];
         if ([operation isPlaceholder]) {
             const NSUInteger feed = [_feedTensors indexOfObjectIdenticalTo:tensor];
-            SMTL_REQUIRE(feed != NSNotFound, where, @"the placeholder \"%@\" is not fed", [operation name]);
+            SMTL_REQUIRE(feed != NSNotFound, where, @"the placeholder \"%@\" needs a feed", [operation name]);
             shape[i] = [self shapeOfFeed:tensor type:[types objectAtIndex:feed] where:where];
         } else if ([operation isSource]) {
             shape[i] = SMTLTensorOfShape(where, [operation shape], [operation type]);
@@ -154,15 +155,15 @@ static NSString *describe(const smtl_tensor *tensor) {
 
 - (void)checkData:(NSArray *)data of:(NSArray *)tensors name:(NSString *)name where:(const char *)where {
     const smtl_tensor *shapes = [_shapes bytes];
-    SMTL_REQUIRE([data count] == [tensors count], where, @"%lu %@ where the executable has %lu", UNSIGNED([data count]),
-                 name, UNSIGNED([tensors count]));
+    SMTL_REQUIRE([data count] == [tensors count], where, @"there are %lu %@: the executable needs %lu",
+                 UNSIGNED([data count]), name, UNSIGNED([tensors count]));
     for (NSUInteger i = 0; i < [data count]; i++) {
         const SMTLRegion region = [(MPSGraphTensorData *)[data objectAtIndex:i] region];
         const smtl_tensor *shape = &shapes[[(MPSGraphTensor *)[tensors objectAtIndex:i] index]];
         /* What no target needs has no shape. */
         SMTL_REQUIRE(shape->type == 0 || same_shape(shape, &region.tensor), where,
-                     @"%lu of the %@ is %@ where the executable has %@", UNSIGNED(i), name, describe(&region.tensor),
-                     describe(shape));
+                     @"number %lu of the %@ is %@: the executable needs %@", UNSIGNED(i), name,
+                     describe(&region.tensor), describe(shape));
     }
 }
 

@@ -85,7 +85,8 @@ void SMTLNameMemory(void) {}
 
 - (MPSGraphTensor *)placeholderWithShape:(MPSShape *)shape dataType:(MPSDataType)dataType name:(NSString *)name {
     const char *where = "-[MPSGraph placeholderWithShape:dataType:name:]";
-    SMTL_REQUIRE(smtl_is_readable(dataType), where, @"a tensor cannot have %@", SMTLNameOfType(dataType));
+    SMTL_REQUIRE(smtl_is_readable(dataType), where, @"a tensor cannot have elements of type %@",
+                 SMTLNameOfType(dataType));
     for (NSNumber *length in shape) {
         SMTL_REQUIRE([length longLongValue] > 0 || [length longLongValue] == -1, where,
                      @"length %lld is neither positive nor -1", [length longLongValue]);
@@ -95,10 +96,11 @@ void SMTLNameMemory(void) {}
 
 - (MPSGraphTensor *)constantWithData:(NSData *)data shape:(MPSShape *)shape dataType:(MPSDataType)dataType {
     const char *where = "-[MPSGraph constantWithData:shape:dataType:]";
-    SMTL_REQUIRE(smtl_is_readable(dataType), where, @"a tensor cannot have %@", SMTLNameOfType(dataType));
+    SMTL_REQUIRE(smtl_is_readable(dataType), where, @"a tensor cannot have elements of type %@",
+                 SMTLNameOfType(dataType));
     const smtl_tensor tensor = SMTLTensorOfShape(where, shape, dataType);
     const NSUInteger bytes = SMTLTensorExtent(&tensor);
-    SMTL_REQUIRE([data length] == bytes, where, @"%lu bytes of data where the shape has %lu", UNSIGNED([data length]),
+    SMTL_REQUIRE([data length] == bytes, where, @"data has %lu bytes: the shape needs %lu", UNSIGNED([data length]),
                  UNSIGNED(bytes));
     SMTLConstant *constant = [[SMTLConstant alloc] initWithShape:shape type:dataType name:nil];
     [constant setData:data];

@@ -36,7 +36,7 @@
         [shape replaceObjectAtIndex:open withObject:[NSNumber numberWithUnsignedLong:count / known]];
     }
     const smtl_tensor result = SMTLTensorOfShape(where, shape, _type);
-    SMTL_REQUIRE(smtl_tensor_count(&result) == count, where, @"the shape %@ has not the %lu elements of %@",
+    SMTL_REQUIRE(smtl_tensor_count(&result) == count, where, @"the shape %@ must have the %lu elements of %@",
                  SMTLDescribeLengths(result.lengths, result.rank), (unsigned long)count,
                  SMTLDescribeLengths(inputs->lengths, inputs->rank));
     return result;
@@ -78,7 +78,8 @@ static void exchange(size_t *values, NSUInteger first, NSUInteger second) {
 
 - (smtl_tensor)resultOf:(const smtl_tensor *)inputs where:(const char *)where {
     smtl_tensor result = *inputs;
-    SMTL_REQUIRE(_first < result.rank && _second < result.rank, where, @"dimensions %lu and %lu are not among the %u",
+    SMTL_REQUIRE(_first < result.rank && _second < result.rank, where,
+                 @"dimensions %lu and %lu must be less than %u, the tensor's number of dimensions",
                  (unsigned long)_first, (unsigned long)_second, result.rank);
     exchange(result.lengths, _first, _second);
     return result;

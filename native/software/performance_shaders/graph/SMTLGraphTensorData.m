@@ -32,7 +32,7 @@
     SMTL_REQUIRE(device != nil && data != nil, where, @"device and data must not be nil");
     SMTLRegion region = {.tensor = SMTLTensorOfShape(where, shape, dataType)};
     const NSUInteger bytes = SMTLTensorExtent(&region.tensor);
-    SMTL_REQUIRE([data length] == bytes, where, @"%lu bytes of data where the shape has %lu", UNSIGNED([data length]),
+    SMTL_REQUIRE([data length] == bytes, where, @"data has %lu bytes: the shape needs %lu", UNSIGNED([data length]),
                  UNSIGNED(bytes));
     region.buffer = [[[device metalDevice] newBufferWithBytes:[data bytes] length:bytes
                                                       options:MTLResourceStorageModeShared] autorelease];
@@ -65,9 +65,8 @@
             stride *= tensor->lengths[i];
         }
     }
-    SMTL_REQUIRE(SMTLTensorExtent(tensor) <= [buffer length], where,
-                 @"the shape has %lu bytes where the buffer has %lu", UNSIGNED(SMTLTensorExtent(tensor)),
-                 UNSIGNED([buffer length]));
+    SMTL_REQUIRE(SMTLTensorExtent(tensor) <= [buffer length], where, @"the buffer has %lu bytes: the shape needs %lu",
+                 UNSIGNED([buffer length]), UNSIGNED(SMTLTensorExtent(tensor)));
     return [[self initWithRegion:&region] retain];
 }
 

@@ -195,11 +195,11 @@ void test_refused() {
            "'t' is a reference: write its address space before the '&'");
     refuse(
         start + "struct { threadgroup float x; } t; a[i] = t.x; }",
-        "program_source:4:11: error: 'x' cannot be in the threadgroup address space: a member lies where its object does");
+        "program_source:4:11: error: 'x' is a member and cannot name the threadgroup address space: it lies in its object's");
     refuse("struct S { float threadgroup x[2]; };\n" + start + "S s; a[i] = s.x[0]; }",
-           "program_source:3:18: error: 'x' cannot be in the threadgroup address space: a member");
+           "program_source:3:18: error: 'x' is a member and cannot name the threadgroup address space");
     refuse("typedef struct { float threadgroup x[2]; } S;\n" + start + "S s; a[i] = s.x[0]; }",
-           "program_source:3:24: error: 'x' cannot be in the threadgroup address space: a member");
+           "program_source:3:24: error: 'x' is a member and cannot name the threadgroup address space");
     refuse("threadgroup float t[2];\n" + start + "a[i] = t[0]; }",
            "program_source:3:1: error: 't' cannot be in the threadgroup address space: declare it in a function");
     refuse("struct S { S(int); float x; };\nthreadgroup S t(3);\n" + start + "a[i] = t.x; }",

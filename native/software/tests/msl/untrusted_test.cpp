@@ -95,7 +95,7 @@ void test_initialisers() {
 // checked.
 void test_joined_lines() {
     using namespace std::string_literals;
-    const std::string says = "'\\' must stand directly before the line break that it joins";
+    const std::string says = "there must be nothing between '\\' and the end of the line";
     for (const std::string &join : {"\\\0\n"s, "\\\0 \n"s, "\\ \0\t\n"s}) {
         refused("void f() { as" + join + "m(\"nop\"); }", says);
         refused("__attri" + join + "bute__((constructor)) void f() {}", says);
@@ -217,14 +217,14 @@ void test_objects() {
         make(
             "static void *choose(void) { __builtin_trap(); }\nvoid chosen(void) __attribute__((ifunc(\"choose\")));\nvoid (*p)(void) = chosen;",
             {}),
-        "functions that choose functions");
+        "it has ifuncs, which would run");
     refuses(
         make(
             "static void *choose(void) { __builtin_trap(); }\n__attribute__((visibility(\"hidden\"))) void chosen(void) __attribute__((ifunc(\"choose\")));\nvoid f(void) { chosen(); }",
             {}),
-        "functions that choose functions");
-    refuses(make("int x;", {"-Wl,-rpath,/tmp"}), "it names folders or libraries");
-    refuses(make("int x;", {"-Wl,-z,execstack"}), "written to and executed");
+        "it has ifuncs, which would run");
+    refuses(make("int x;", {"-Wl,-rpath,/tmp"}), "it has a search path for libraries");
+    refuses(make("int x;", {"-Wl,-z,execstack"}), "both writable and executable");
     refuses(
         make("int __cxa_atexit(void (*)(void *), void *, void *); int f(void) { return __cxa_atexit(0, 0, 0); }", {}),
         "objects with destructors");

@@ -169,8 +169,7 @@ kernel void run(device float *out [[buffer(0)]]) {
 
 void test_refusals() {
     const std::string program = "'v' is not a local variable and must be in the constant address space",
-                      local = "static variables of functions must be",
-                      atomic = "lies in the device address space alone";
+                      local = "static variables of functions must be", atomic = "must be in the device address space";
     for (
         const auto &[code, message] : std::vector<std::pair<std::string, std::string>>{
             {"int v = 0;", program},

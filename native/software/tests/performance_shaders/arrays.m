@@ -180,7 +180,7 @@ static void test_misuse(void) {
     CHECK_RAISES("cannot be broadcast", encode(make_array(SHAPE(2, 2, 3), MPSDataTypeFloat32, YES, 0),
                                                make_array(SHAPE(3, 3, 2), MPSDataTypeFloat32, YES, 0)));
     CHECK_RAISES("the type of source 1 is Int8", encode(a, make_array(SHAPE(3, 2), MPSDataTypeInt8, YES, 0)));
-    CHECK_RAISES("1 source arrays where the kernel has sourceCount 2",
+    CHECK_RAISES("there are 1 source arrays: there must be 2",
                  [kernel encodeToCommandBuffer:buffer sourceArrays:[NSArray arrayWithObject:a]]);
     NSArray *good = [NSArray arrayWithObjects:a, make_array(SHAPE(3, 2), MPSDataTypeFloat32, YES, 0), nil];
     CHECK_RAISES("the destination's shape is not the product's, [2, 2]", [kernel encodeToCommandBuffer:buffer

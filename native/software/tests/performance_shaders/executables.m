@@ -71,11 +71,10 @@ static void test_executable(void) {
     }
     release_values(p, q, r, NULL);
 
-    CHECK_RAISES("1 inputs where the executable has 2", [executable encodeToCommandBuffer:buffer
-                                                                              inputsArray:[NSArray arrayWithObject:x]
-                                                                             resultsArray:nil
-                                                                      executionDescriptor:nil]);
-    CHECK_RAISES("1 of the results is [3, 5] of Float32 where the executable has [3, 8] of Float32",
+    CHECK_RAISES("there are 1 inputs: the executable needs 2",
+                 [executable encodeToCommandBuffer:buffer inputsArray:[NSArray arrayWithObject:x] resultsArray:nil
+                               executionDescriptor:nil]);
+    CHECK_RAISES("number 1 of the results is [3, 5] of Float32: the executable needs [3, 8] of Float32",
                  [executable encodeToCommandBuffer:buffer inputsArray:inputs
                                       resultsArray:[NSArray arrayWithObjects:wide, wide, nil]
                                executionDescriptor:nil]);
@@ -144,7 +143,7 @@ static void test_misuse(void) {
     CHECK_RAISES("cannot be broadcast", ADD(a, [graph constantWithScalar:1 shape:SHAPE(2)
                                                                 dataType:MPSDataTypeFloat32]));
     CHECK_RAISES("cannot be multiplied", [graph matrixMultiplicationWithPrimaryTensor:a secondaryTensor:a name:nil]);
-    CHECK_RAISES("has not the 6 elements", [graph reshapeTensor:a withShape:SHAPE(4) name:nil]);
+    CHECK_RAISES("must have the 6 elements", [graph reshapeTensor:a withShape:SHAPE(4) name:nil]);
     CHECK_RAISES("axis 2 is not one of the 2 dimensions", [graph softMaxWithTensor:a axis:2 name:nil]);
     CHECK_RAISES("axis -3", [graph meanOfTensor:a axes:SHAPE(-3) name:nil]);
     CHECK_RAISES("dimensions 0 and 2", [graph transposeTensor:a dimension:0 withDimension:2 name:nil]);
@@ -159,9 +158,9 @@ static void test_misuse(void) {
     CHECK_RAISES("must have 4 dimensions", [graph scaledDotProductAttentionWithQueryTensor:a keyTensor:a valueTensor:a
                                                                                      scale:1
                                                                                       name:nil]);
-    CHECK_RAISES("4 bytes of data where the shape has 8", [graph constantWithData:[NSData dataWithBytes:"abc" length:4]
-                                                                            shape:SHAPE(2)
-                                                                         dataType:MPSDataTypeFloat32]);
+    CHECK_RAISES("data has 4 bytes: the shape needs 8", [graph constantWithData:[NSData dataWithBytes:"abc" length:4]
+                                                                          shape:SHAPE(2)
+                                                                       dataType:MPSDataTypeFloat32]);
     CHECK_RAISES("length -2", [graph placeholderWithShape:SHAPE(-2) dataType:MPSDataTypeFloat32 name:nil]);
     MPSGraphConvolution2DOpDescriptor *descriptor = [[[MPSGraphConvolution2DOpDescriptor alloc] init] autorelease];
     MPSGraphTensor *image = [graph placeholderWithShape:SHAPE(1, 4, 5, 5) dataType:MPSDataTypeFloat32 name:nil];
@@ -185,7 +184,7 @@ static void test_misuse(void) {
     MPSGraphTensorData *x = random_data(SHAPE(2, 3), MPSDataTypeFloat32),
                        *y = random_data(SHAPE(2), MPSDataTypeFloat32);
     NSArray *target = [NSArray arrayWithObject:late];
-    CHECK_RAISES("the placeholder \"open\" is not fed", run_graph(graph, feeds(a, x, nil), target));
+    CHECK_RAISES("the placeholder \"open\" needs a feed", run_graph(graph, feeds(a, x, nil), target));
     CHECK_RAISES("cannot be broadcast", run_graph(graph, feeds(a, x, open, y, nil), target));
     CHECK_RAISES("the feed \"a\" has shape [2], which", run_graph(graph, feeds(a, y, open, x, nil), target));
     CHECK_RAISES("the feed \"a\" has type Float16",
@@ -195,7 +194,7 @@ static void test_misuse(void) {
     CHECK_RAISES("commandQueue must not be nil", [graph runWithMTLCommandQueue:nothing feeds:feeds(a, x, nil)
                                                                  targetTensors:target
                                                               targetOperations:nil]);
-    CHECK_RAISES("where the buffer has 8",
+    CHECK_RAISES("the buffer has 8 bytes",
                  [[MPSGraphTensorData alloc] initWithMTLBuffer:random_buffer(8, MPSDataTypeFloat32) shape:SHAPE(3)
                                                       dataType:MPSDataTypeFloat32]);
     CHECK_RAISES("rowBytes 8", [[MPSGraphTensorData alloc] initWithMTLBuffer:random_buffer(99, MPSDataTypeFloat32)

@@ -124,11 +124,11 @@ static void test_misuse(void) {
     id<MTLCommandBuffer> buffer = [queue commandBuffer];
 #define SOFTMAX(a, b) [softmax encodeToCommandBuffer:buffer inputMatrix:a resultMatrix:b]
 #define TOP_K(a, b, c) [top_k encodeToCommandBuffer:buffer inputMatrix:a resultIndexMatrix:b resultValueMatrix:c]
-    CHECK_RAISES("the result's type is Float16 where the input's is Float32", SOFTMAX(floats, halves));
+    CHECK_RAISES("the result's type is Float16: it must be the input's, Float32", SOFTMAX(floats, halves));
     CHECK_RAISES("the input's type is UInt32", SOFTMAX(integers, floats));
     CHECK_RAISES("matrices must not be nil", SOFTMAX(floats, nothing));
     [softmax setSourceMatrixOrigin:MTLOriginMake(ROWS, 0, 0)];
-    CHECK_RAISES("the source origin's row 7 is not below the input matrix's 7", SOFTMAX(floats, floats));
+    CHECK_RAISES("the source origin's row 7 is outside the input matrix, which has 7 rows", SOFTMAX(floats, floats));
     [softmax setSourceMatrixOrigin:MTLOriginMake(0, 0, 0)];
     [softmax setResultMatrixOrigin:MTLOriginMake(0, 1, 0)];
     CHECK_RAISES("53 columns from column 1 exceed the result matrix's 53 columns", SOFTMAX(floats, floats));

@@ -55,7 +55,7 @@ impl Launch {
             (None, [only]) => Ok(Some(only)),
             (None, []) => Err(Failure::new("there is no kernel to launch")),
             (None, _) => Err(Failure::new(format!(
-                "--kernel has to name one of {}",
+                "the source has several kernels: choose one with --kernel: {}",
                 names()
             ))),
             (Some(name), _) => match kernels.iter().find(|kernel| kernel.name == *name) {
@@ -129,7 +129,7 @@ fn parse_indexed(text: &str) -> Result<(usize, &str), String> {
 
 fn parse_length(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) | Err(_) => Err(format!("\"{text}\" is not a number of bytes")),
+        Ok(0) | Err(_) => Err(format!("\"{text}\" must be a number of bytes, 1 or more")),
         Ok(length) => Ok(length),
     }
 }

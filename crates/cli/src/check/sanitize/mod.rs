@@ -92,7 +92,9 @@ pub fn prepare(include: &[PathBuf]) -> Result<(), Failure> {
     if sanitizer::checks().any() {
         return Ok(());
     }
-    Err(Failure::new("SOFTWARE_METAL_SANITIZE names no check"))
+    Err(Failure::new(
+        "SOFTWARE_METAL_SANITIZE must name bounds, race, uninit or all",
+    ))
 }
 
 /// Does what the arguments ask for with a source that has compiled without the checks.

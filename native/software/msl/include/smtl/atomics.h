@@ -43,8 +43,8 @@ using atomic_ulong = _atomic<unsigned long>;
 namespace smtl {
 
 template <class T> constexpr int refuse_in_threadgroup() {
-    static_assert(!__is_same(T, float), "'atomic_float' lies in the device address space alone");
-    static_assert(!__is_same(T, unsigned long), "'atomic_ulong' lies in the device address space alone");
+    static_assert(!__is_same(T, float), "'atomic_float' must be in the device address space");
+    static_assert(!__is_same(T, unsigned long), "'atomic_ulong' must be in the device address space");
     return 0;
 }
 

@@ -111,7 +111,7 @@ void refuse_atomic_type(Source &source, Index name) {
     while (before > 0 && qualifies(before - 1)) --before;
     while (past + 1 < source.size() && qualifies(past)) ++past;
     if ((before == 0 || !source[before - 1].is("threadgroup")) && !source[past].is("threadgroup")) return;
-    if (named) return source.problem(name, "'" + type + "' lies in the device address space alone");
+    if (named) return source.problem(name, "'" + type + "' must be in the device address space");
     if (!source.checking()) source[name].replace("smtl_threadgroup_atomic");
 }
 
@@ -193,7 +193,7 @@ void refuse_what_metal_has_not(Source &source) {
         // looks like a line's end.
         const bool joined = token.is("\\") && joins_lines("\\" + std::string(source[i + 1].leading), 0);
         if (joined || joins_lines(token.leading))
-            source.problem(i, "'\\' must stand directly before the line break that it joins");
+            source.problem(i, "there must be nothing between '\\' and the end of the line");
         if (token.is("[") && i + 1 < source.size() && source[i + 1].is("[")) refuse_attribute_list(source, i);
         if (!token.is_identifier()) continue;
         if (token.text.starts_with("atomic")) refuse_atomic_type(source, i);
