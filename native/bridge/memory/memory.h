@@ -15,7 +15,7 @@ typedef enum mtbi_kernel {
     MTBI_KERNEL_COUNT
 } mtbi_kernel;
 
-/* What a device has for what blits cannot do; compiled at the first use. */
+/* The kernels of a device for transfers that blits cannot do. Each is compiled at its first use. */
 typedef struct mtbi_kernels {
     mtb_device *device;
     /* Apart from other locks, since compiling takes its time. */
@@ -32,8 +32,8 @@ struct mtb_memory {
     mtb_device *device;
     uint64_t idle_ns;
     pthread_mutex_t mutex;
-    /* Bytes that Metal has allocated for this memory, and the most that it may. Under the mutex, as all pools: these,
-     * and those of arenas and peers. */
+    /* Bytes that Metal has allocated for this memory, and the most that it may. The mutex guards them and all pools:
+     * those below, and those of arenas and peers. */
     uint64_t held;
     uint64_t budget;
     mtbi_pool *pools;

@@ -1,4 +1,4 @@
-/* What all pools do: a pool keeps objects that nobody uses for the next who needs one, within limits, and counts. */
+/* What all pools do: a pool keeps unused objects for the next user, within limits, and counts what it does. */
 #ifndef MTBI_POOL_H
 #define MTBI_POOL_H
 

@@ -9,7 +9,7 @@
 namespace smtl::msl {
 
 // What the translation is for: to be executed, or to be checked as strictly as Apple's compiler does, in clang's C++
-// for OpenCL, which has address spaces. What is executed has none, as long as nothing in the source depends on them.
+// for OpenCL. Both have address spaces, but in executed code a pointer that names none takes any other pointer.
 enum class Purpose {
     execute,
     check

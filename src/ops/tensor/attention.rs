@@ -52,8 +52,8 @@ pub enum KeyLengths<'a> {
 /// What attention has besides queries, keys and values: by default all rows see all keys.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Attention<'a> {
-    /// Broadcasts to `[batch, heads, rows, keys]`. Of type `u8`: 0 where a row does not see a key. Of type `f32` or that of `q`:
-    /// added to the score.
+    /// Broadcasts to `[batch, heads, rows, keys]`. Elements of type `u8` are 0 where a row does not see a key. Elements of type
+    /// `f32`, or of the type of `q`, are added to the scores.
     pub mask: Option<Tensor<'a>>,
     /// Which keys a row sees by its place.
     pub causality: Causality,

@@ -40,7 +40,7 @@ impl Ops {
     }
 
     /// `y[i, index[i, j, k], k] += x[i, j, k]`, for `axis` 1 of three, and so on; shapes, types and indices out of range as for
-    /// [`Ops::scatter`]. Of the same place in `y`, elements of `x` are added in their order along `axis`, so that the result is
+    /// [`Ops::scatter`]. Elements of `x` for one element of `y` are added in their order along `axis`, so that the result is
     /// determined on every device: integers wrap, and floats are rounded to their type after each addition. With `n`
     /// additions to an element of `f32` it is wrong by at most `1.01 n u sum(|x|)`, where `u` is 2^-24 and the sum has what `y` was
     /// before. One thread adds all elements along `axis`: a GPU is busy only if the other axes have many positions. Kernel

@@ -149,7 +149,7 @@ fn the_page_has_all_calls_and_functions() {
         }
     }
     assert_eq!(sources.enums.len(), 7);
-    // The device's peak is measured with a kernel that is no operation.
+    // The device's peak is measured with a kernel that is not an operation.
     let nobodys = sources.kernels_of_nobody();
     assert_eq!(nobodys, ["multiply_add"], "kernels that no call names");
 }

@@ -30,7 +30,7 @@ const char *SMTLPrepareIndirectCommand(const SMTLIndirectCommandBuffer *buffer, 
     }
     if (buffer->_inheritsBuffers) {
         *launch = *bindings;
-        /* Threadgroup memory is no buffer: the command's stands before the encoder's. */
+        /* Threadgroup memory is not a buffer: the command's stands before the encoder's. */
         for (NSUInteger i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; i++) {
             if (command->threadgroup_lengths[i] > 0) launch->threadgroup_lengths[i] = command->threadgroup_lengths[i];
         }

@@ -15,8 +15,7 @@ struct ThreadgroupVariables {
     std::set<Index> placed;  // address spaces that the declaration around them accounts for
 };
 
-// After: each variable in threadgroup memory is declared so
-// that clang puts it there, or is a problem.
+// After: each variable in threadgroup memory is declared so that clang puts it there, or is a problem.
 ThreadgroupVariables place_threadgroup_variables(Source &source, const Declarations &declarations);
 
 // Reports address spaces that no declaration accounts for. Outside of parentheses and of template arguments a space

@@ -60,7 +60,8 @@ struct Token {
 // What follows the token is an operator between two operands, or a bracket behind one; no operand begins there.
 bool ends_operand(const Token &token);
 
-// A word of the language that is no part of a type: no declaration begins with it, and no name is declared behind it.
+// A word of the language that is not a part of a type: no declaration begins with it, and no name is declared behind
+// it.
 bool begins_no_declaration(const Token &token);
 
 // What stands before the parenthesis of a condition or of a loop's head; `constexpr` behind `if`.

@@ -17,7 +17,7 @@ const std::string function = "static uint f(uint x) { return simd_sum(x); }\n";
 /* `@` is a branch on `t`. */
 const std::string branch = "if (t < 8) r = f(1); else r = f(1);";
 
-/* A member is no variable, whatever else has its name. */
+/* A member is not a variable, whatever else has its name. */
 const std::vector<way> members = {
     {"struct S { uint t, n; uint run() const { bool in = n > t; uint r = in; @ return r; } };",
      "S s{lane, 32}; r = s.run();"},

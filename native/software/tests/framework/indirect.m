@@ -162,7 +162,7 @@ static void test_inheritance(void) {
         [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(0, 1)];
     });
     CHECK(*(int *)[out contents] == 64 * 65 / 2);
-    /* Threadgroup memory is no buffer: a command may bring its own. */
+    /* Threadgroup memory is not a buffer: a command may bring its own. */
     *(int *)[out contents] = 0;
     [command setThreadgroupMemoryLength:256 atIndex:0];
     run(^(id<MTLComputeCommandEncoder> encoder) {

@@ -86,7 +86,7 @@ bool ends(pid_t process) {
 void test_results() {
     ForkServer server(Toolchain::shared().clang, library);
     const std::string good = write("good", "int f() { return 1; }\n"), bad = write("bad", "int f() { return x; }\n");
-    // Else what follows would be true of no server at all.
+    // Else what follows would also be true without a server.
     CHECK(ends_by_the_server(server, compile(folder + "/good.o"), good));
     for (const std::string &input : {good, bad}) {
         const std::string by_server = fresh_folder(), alone = fresh_folder();
@@ -177,7 +177,7 @@ void test_lost_servers() {
     server.end();
 }
 
-// A script in the compiler's place is no server, and compiles as well; so does a compiler without a library.
+// A script in the compiler's place is not a server, and compiles as well; so does a compiler without a library.
 void test_no_server() {
     const std::string script = write("clang", "#!/bin/sh\nexec " + Toolchain::shared().clang + " \"$@\"\n");
     fs::permissions(script, fs::perms::owner_all);

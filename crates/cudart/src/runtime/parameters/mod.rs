@@ -2,8 +2,8 @@
 //!
 //! A reference to constant memory (`constant uint &count`) is a value for `cudaLaunchKernel`, and everything else a
 //! pointer. A pointer that is taken for a value gives no error, only wrong results: the kernel gets the pointer's own
-//! bytes. So nothing is guessed. This is no C++ front end: it refuses what could mean something else to one, and then the
-//! program says which argument is what.
+//! bytes. So nothing is guessed. This is not a C++ front end: it refuses a declaration that could mean something else to
+//! one. Then the program must say which argument is what.
 
 mod kinds;
 mod source;

@@ -21,7 +21,7 @@ enum os_log_type : uchar {
 
 #if SMTL_LOGGING
 struct os_log {
-    // In the space of literals: a pointer that has left it is no constant expression.
+    // In the space of literals: a pointer that has left it is not a constant expression.
     using text = SMTL_CONSTANT char *;
     constexpr os_log() : subsystem_(nullptr), category_(nullptr) {}
     constexpr os_log(text subsystem, text category) : subsystem_(subsystem), category_(category) {}

@@ -191,11 +191,11 @@ constexpr bool is_volatile_of<V, Vector, true> = is_same_v<remove_cv_t<remove_ad
     SMTL_FUNCTION explicit constexpr smtl_vector_of(vec<U, N> other)                                                \
         : native(smtl_detail::convert<T, U, N>(other.native)) {}                                                    \
                                                                                                                     \
-    /* Of volatile vectors. Templates, so that a vector stays what is copied by its bytes. */                       \
+    /* Copies of volatile vectors. Templates, so that vectors stay trivially copyable. */                           \
     template <class V, class = enable_if_t<smtl_detail::is_volatile_of<V, smtl_vector_of>>>                         \
     SMTL_FUNCTION smtl_vector_of(V &other) : native(other.native) {}                                                \
     SMTL_VOLATILE_ASSIGNMENT                                                                                        \
-    /* Of what is computed, a swizzle say, the components can only be read. */                                      \
+    /* The components of a computed value, such as a swizzle, can only be read. */                                  \
     SMTL_FUNCTION volatile T &operator[](int i) volatile & { return reinterpret_cast<volatile T *>(&native)[i]; }   \
     SMTL_FUNCTION T operator[](int i) const volatile & { return reinterpret_cast<const volatile T *>(&native)[i]; } \
                                                                                                                     \

@@ -14,7 +14,7 @@
 /* Arenas are this large and aligned to it; the core lies at the start of its arena. */
 #define SMTL_ARENA_SIZE (uintptr_t(1) << 28)
 
-/* Of the threadgroup variables of instrumented kernels, and of nothing else there. */
+/* The alignment of threadgroup variables of instrumented kernels. Nothing else in these kernels has it. */
 #define SMTL_SANITIZED_VARIABLE_ALIGNMENT 0x100000
 
 /* The state of an instrumented kernel's stack lies at this plus an eighth of the stack's address. */

@@ -102,7 +102,7 @@ void refuse_atomic_type(Source &source, Index name) {
     }
     const bool named = type != "atomic";
     if (named && type != "atomic_float" && type != "atomic_ulong") return;
-    // Of which type is known when the compiler puts it in.
+    // Which type a template's `atomic` stands for is known only when the compiler fills it in.
     if (!named) past = source[past].is("<") ? source.skip_angles(past, source.size()).value_or(past) : past;
     if (!named && past == name + 1) return;
     const auto qualifies = [&](Index i) { return source[i].is("const") || source[i].is("volatile"); };
@@ -128,7 +128,7 @@ void refuse_attribute_list(Source &source, Index open) {
         if (source[part.begin].is("using")) source.problem(part.begin, "'using' is not supported in attributes");
         if (part.end - part.begin > 2 && source[part.begin + 1].is("::"))
             refuse_attribute(source, part.begin + 2, part);
-        // It becomes a comment, see erase_address_spaces_and_attributes.
+        // erase_metal_attributes makes a comment of it.
         if (!source[part.begin].is("id")) continue;
         for (Index i = part.begin; i < part.end; ++i) {
             const bool quoted = source[i].kind == TokenKind::string || source[i].kind == TokenKind::character;

@@ -25,8 +25,8 @@ struct ProgramConstants {
     std::set<std::string_view> evaluated;                       // those that conditions depend on
 };
 
-// Of the parameters with a condition, which is then the name of one: their definitions. Templates, since clang asks of
-// other functions whether it could evaluate them at once.
+// The definitions of the parameters' conditions. Each condition becomes the name of its definition. The definitions are
+// templates, because clang checks at once whether it could evaluate any other function.
 std::string define_conditions(Source &source, ProgramConstants &constants, std::vector<KernelParameter> &parameters,
                               const std::string &suffix, Range template_parameters);
 

@@ -133,7 +133,7 @@ bool is_cast(const Source &source, Index close, const LaneFunctions &lanes) {
     return typed;
 }
 
-// Of names of functions who calls them.
+// For each function's name, the names of the functions that call it.
 using Callers = std::map<std::string_view, std::vector<std::string_view>>;
 
 void spread(std::vector<std::string_view> found, const Callers &callers, LaneFunctions &lanes) {

@@ -25,7 +25,7 @@ struct LaneFunctions {
     Names values;                 // that stand anywhere without being called
     Names declared;               // variables and parameters; some may also be types
     std::set<Index> lambdas;      // where they begin
-    bool calls_talk = false;      // also those of what is no function by its name: variables, parameters, objects
+    bool calls_talk = false;      // also those of what is not a function by its name: variables, parameters, objects
     bool anything_talks = false;  // constructors, operators: names do not tell
 };
 LaneFunctions find_lane_functions(const Source &source, const Declarations &declarations);
@@ -33,7 +33,7 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
 // Those that talk and are named without a call.
 void find_passed_on(const Source &source, const Declarations &declarations, LaneFunctions &lanes);
 
-// A parenthesis with the arguments of what is no function by its name.
+// A parenthesis with the arguments of what is not a function by its name.
 bool is_call_of_value(const Source &source, Index open, const LaneFunctions &lanes);
 
 // The brace of a lambda's body, or what ends its head without one.

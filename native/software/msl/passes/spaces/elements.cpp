@@ -64,8 +64,8 @@ private:
         Index i = type + 1;
         if (source_[i].is("<")) i = source_.skip_angles(i, end).value_or(end);
         for (; i < end && is_prefix(i); ++i) reference = reference || source_[i].is("&") || source_[i].is("&&");
-        // Templates have many pointers to their parameters, few of which are arrays. What is no pointer and no
-        // reference lies in the thread's own memory.
+        // Templates have many pointers to their parameters, few of which are arrays. What is neither a pointer
+        // nor a reference lies in the thread's own memory.
         if (i >= end || !source_[i].is_identifier() || !(array || reference || source_[type].is("auto"))) return;
         const bool alias = type > 0 && is_typedef(type);
         for (std::size_t steps = 0; i < end && steps < longest; ++steps) {

@@ -30,7 +30,7 @@ kernel void k(device float *x) {
                    {2, 1, 2, 0, 1, 0, 2, 0});
 }
 
-// Overloads with the same body are no less two if they have different defaults, or ask what they are.
+// Overloads with the same body are two all the same if they have different defaults, or ask what they are.
 void test_duplicates() {
     const std::string calls = "kernel void k(device float *x) { float y = 0; x[0] = f(x); x[1] = f(&y); }\n";
     expect_results(head +
