@@ -9,7 +9,7 @@ namespace metal_bridge {
 namespace detail {
 using ArenaHandle = Handle<mtb_arena, mtb_arena_release>;
 using ResidencySetHandle = Handle<mtb_residency_set, mtb_residency_set_release>;
-} // namespace detail
+}  // namespace detail
 
 // Scratch buffers out of Metal's heaps, which grow with the need: for activations, the same memory token after token.
 class Arena {

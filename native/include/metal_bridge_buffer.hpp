@@ -10,7 +10,7 @@ namespace detail {
 using BufferHandle = Handle<mtb_buffer, mtb_buffer_release>;
 using CommandBufferHandle = Handle<mtb_command_buffer, mtb_command_buffer_release>;
 using TransferHandle = Handle<mtb_transfer, mtb_transfer_release>;
-} // namespace detail
+}  // namespace detail
 
 // Work that was committed. It goes on if this object goes.
 class Pending {
@@ -66,7 +66,7 @@ inline Result<> RunCopy(const MemoryHandle &memory, const QueueHandle &queue, co
         return status == MTB_OK ? mtb_transfer_run(transfer->Get(), e) : status;
     });
 }
-} // namespace detail
+}  // namespace detail
 
 // Memory that the GPU works on. It comes from the cache of its device's memory, and goes back there at the end.
 class MetalBuffer {

@@ -18,7 +18,7 @@ inline MemoryHandle Share(const MemoryHandle &memory) {
 inline QueueHandle Share(const QueueHandle &queue) {
     return QueueHandle(queue ? mtb_command_queue_retain(queue.Get()) : nullptr);
 }
-} // namespace detail
+}  // namespace detail
 
 // A device's budget, and how much of what was released it keeps for the next allocation. Zeroes (`MemoryOptions{}`) are
 // the defaults.

@@ -8,7 +8,7 @@ namespace metal_bridge {
 
 namespace detail {
 using EventHandle = Handle<mtb_event, mtb_event_release>;
-} // namespace detail
+}  // namespace detail
 
 // A number that only rises. Streams of any device and the CPU raise it, and wait until it has a value (Stream::Signal,
 // Stream::Wait).

@@ -17,7 +17,7 @@ using FunctionHandle = Handle<mtb_function, mtb_function_release>;
 using ConstantsHandle = Handle<mtb_constant_values, mtb_constant_values_release>;
 using PipelineHandle = Handle<mtb_pipeline, mtb_pipeline_release>;
 using ComputeHandle = Handle<mtb_compute_encoder, mtb_compute_encoder_release>;
-} // namespace detail
+}  // namespace detail
 
 // Macros, language version, mathematics. Zeroes (`CompileOptions{}`) are the defaults.
 using CompileOptions = mtb_compile_options;

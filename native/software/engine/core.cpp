@@ -24,7 +24,7 @@ size_t aligned(size_t bytes) {
     return (bytes + threadgroup_memory_alignment - 1) / threadgroup_memory_alignment * threadgroup_memory_alignment;
 }
 
-} // namespace
+}  // namespace
 
 core::core() {
     enter_barrier = smtl_enter_barrier;
@@ -151,4 +151,4 @@ void core::abandon_kernel() {
     smtl_continue(abandon_kernel(SIGTRAP, nullptr));
 }
 
-} // namespace smtl
+}  // namespace smtl

@@ -21,7 +21,7 @@ std::string threads_wait(uint32_t count) {
     return count == 1 ? "1 thread waits " : std::to_string(count) + " threads wait ";
 }
 
-} // namespace
+}  // namespace
 
 smtl_failure core::fault_kind() const {
     switch (fault_signal) {
@@ -95,4 +95,4 @@ void core::fail_deadlock(const simdgroup &group) {
     smtl_continue(abandon_kernel(SIGTRAP, nullptr));
 }
 
-} // namespace smtl
+}  // namespace smtl

@@ -21,6 +21,6 @@ private:
     core *outer_;
 };
 
-} // namespace smtl
+}  // namespace smtl
 
 #endif

@@ -30,6 +30,6 @@ inline void pause_briefly() {
 #endif
 }
 
-} // namespace smtl
+}  // namespace smtl
 
 #endif

@@ -112,7 +112,7 @@ smtl_kernel *load(const char *path, const char *entry, std::string &problem) {
     return kernel.release();
 }
 
-} // namespace
+}  // namespace
 
 void *smtl_kernel::static_memory_of_thread() const {
     tls_index start{tls_module, 0};

@@ -75,4 +75,4 @@ std::string describe_address(const smtl_launch &given, const void *address) {
     return text;
 }
 
-} // namespace smtl
+}  // namespace smtl

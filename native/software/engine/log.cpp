@@ -143,8 +143,8 @@ bool is_sound(const smtl_log_record &record, uint64_t left) {
     return record.size <= left && record.size % 8 == 0 && size <= record.size;
 }
 
-} // namespace
-} // namespace smtl
+}  // namespace
+}  // namespace smtl
 
 smtl_log_buffer *smtl_log_create(size_t capacity) {
     auto *buffer = static_cast<smtl_log_buffer *>(std::calloc(1, sizeof(smtl_log_buffer) + capacity));

@@ -11,6 +11,6 @@ namespace smtl {
  * functions that choose functions, other libraries than those of the compiler. */
 void *load_object(const std::string &path, std::string &problem);
 
-} // namespace smtl
+}  // namespace smtl
 
 #endif

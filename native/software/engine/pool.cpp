@@ -113,7 +113,7 @@ struct core_lease {
     }
 };
 
-} // namespace
+}  // namespace
 
 core *core_of_thread() {
     [[clang::always_destroy]] static thread_local core_lease lease;
@@ -157,4 +157,4 @@ shared_work::~shared_work() {
     slot_->claimed.store(false);
 }
 
-} // namespace smtl
+}  // namespace smtl

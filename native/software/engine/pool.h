@@ -45,6 +45,6 @@ private:
     job_slot *slot_ = nullptr;
 };
 
-} // namespace smtl
+}  // namespace smtl
 
 #endif

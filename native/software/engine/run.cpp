@@ -155,8 +155,8 @@ outcome run_launch(const smtl_launch &given) {
     return {work.failure_kind, work.failure};
 }
 
-} // namespace
-} // namespace smtl
+}  // namespace
+}  // namespace smtl
 
 bool smtl_launch_run(const smtl_launch *given, smtl_failure *failure, char **error) {
     *error = nullptr;

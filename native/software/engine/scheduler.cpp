@@ -37,7 +37,7 @@ SMTL_ALWAYS_INLINE void copy_value(unsigned char *to, const void *from, uint32_t
     }
 }
 
-} // namespace
+}  // namespace
 
 void core::reset_threads() {
     alive = thread_count;

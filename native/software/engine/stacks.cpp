@@ -68,4 +68,4 @@ bool stack_set::in_guard(const void *address) const {
     return size_t(at - base_) % stride_ < page_;
 }
 
-} // namespace smtl
+}  // namespace smtl

@@ -105,7 +105,7 @@ watched &entry_of_thread() {
     return own.entry;
 }
 
-} // namespace
+}  // namespace
 
 watchdog_scope::watchdog_scope() {
     if (const double timeout = smtl_settings_get()->timeout; timeout > 0)
@@ -124,4 +124,4 @@ bool watchdog_expired() {
     return deadline != 0 && now_ns() >= deadline;
 }
 
-} // namespace smtl
+}  // namespace smtl

@@ -26,6 +26,6 @@ bool watchdog_take_signal();
  * handlers may call this. */
 bool watchdog_expired();
 
-} // namespace smtl
+}  // namespace smtl
 
 #endif

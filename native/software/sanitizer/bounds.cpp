@@ -27,7 +27,7 @@ std::string distance_in_words(int64_t offset, size_t size, uint64_t length) {
     return "at offset " + std::to_string(offset) + ", the last " + bytes(uint64_t(offset) + size - length) + " behind";
 }
 
-} // namespace
+}  // namespace
 
 smtl_watched *checked_launch::find(uintptr_t address) {
     if (last_found_ != nullptr && last_found_->range.contains(address)) return last_found_;
@@ -164,4 +164,4 @@ void checked_launch::report_elsewhere(const constant_table *table, uintptr_t add
     report_bounds(std::move(found));
 }
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize

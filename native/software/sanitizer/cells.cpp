@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t word_bits = 64;
 
-} // namespace
+}  // namespace
 
 bool lazy_pages::reserve(size_t bytes) {
     void *const memory =
@@ -70,4 +70,4 @@ void written_bytes::forget(unsigned char *memory, size_t offset, size_t size) {
     for (; i < offset + size; ++i) memory[i] = pattern(i);
 }
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize

@@ -22,7 +22,7 @@ void inactive_lane_hook(smtl_core *, uint32_t lane) { running->inactive_lane(lan
 
 uint32_t divide_up(uint32_t n, uint32_t d) { return n / d + (n % d != 0); }
 
-} // namespace
+}  // namespace
 
 std::mutex checked_launch::one_at_a_time_;
 
@@ -134,4 +134,4 @@ void checked_launch::touch(uintptr_t address, size_t size, uint32_t how, const v
     if ((checks_ & SMTL_SANITIZE_UNINIT) && watched->written) check_written(*watched, offset, size, how, pc);
 }
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize

@@ -22,7 +22,7 @@ std::string hex(uint32_t number) {
 /* A thread that reads the same atomic so often, and never finds it changed, waits for another thread. */
 constexpr uint64_t most_reads = 1 << 21;
 
-} // namespace
+}  // namespace
 
 uint32_t checked_launch::offset_in_image(const void *pc) const {
     return uint32_t(reinterpret_cast<uintptr_t>(pc) - image_.base());
@@ -127,4 +127,4 @@ void checked_launch::report_spinning(uintptr_t address, size_t size, uint32_t ho
     if (!count_again(found.kind, found.actor.where, {}, kernel_)) report(std::move(found));
 }
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize

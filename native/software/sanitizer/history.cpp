@@ -10,7 +10,7 @@ namespace {
 constexpr uint64_t most_runs = UINT32_MAX - 1; /* the greatest number marks cells that are split */
 constexpr size_t most_launches = 1 << 16;
 
-} // namespace
+}  // namespace
 
 history &history::shared() {
     static history *const only = new history;
@@ -38,4 +38,4 @@ size_t history::index_of(uint32_t run) const {
     return size_t(later - launches_.begin()) - 1;
 }
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize

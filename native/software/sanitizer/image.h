@@ -49,6 +49,6 @@ private:
     std::vector<constant_table> constants_;
 };
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize
 
 #endif

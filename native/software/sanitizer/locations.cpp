@@ -67,7 +67,7 @@ location innermost_of_program(const std::string &frames) {
     return {};
 }
 
-} // namespace
+}  // namespace
 
 std::string location::text() const { return line == 0 ? "an unknown line" : file + ":" + std::to_string(line); }
 
@@ -90,4 +90,4 @@ const location &locate(const std::string &path, uint32_t offset) {
     return found->second;
 }
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize

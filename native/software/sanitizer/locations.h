@@ -17,6 +17,6 @@ struct location {
  * not part of the standard library. `offset` is where the instruction lies in the shared object at `path`. */
 const location &locate(const std::string &path, uint32_t offset);
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize
 
 #endif

@@ -23,7 +23,7 @@ constexpr bool is_threadgroup(memory_kind kind) {
     return kind == memory_kind::threadgroup_argument || kind == memory_kind::threadgroup_variable;
 }
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize
 
 struct smtl_watched {
     uintptr_t base = 0;
@@ -66,6 +66,6 @@ void forget_freed();
 /* Forgets all accesses so far. */
 void forget_accesses();
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize
 
 #endif

@@ -28,7 +28,7 @@ unsigned worth_of(const access &a, const access &b) {
     return 3 * (!is_atomic(a) + !is_atomic(b)) + apart;
 }
 
-} // namespace
+}  // namespace
 
 void checked_launch::check_race(smtl_watched &watched, size_t offset, size_t size, uint32_t how, const void *pc) {
     const access now = running_access(how, pc);

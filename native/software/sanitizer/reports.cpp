@@ -120,7 +120,7 @@ struct copied : smtl_report {
     kept own;
 };
 
-} // namespace
+}  // namespace
 
 std::string extent::text() const {
     return "(" + std::to_string(x) + ", " + std::to_string(y) + ", " + std::to_string(z) + ")";
@@ -152,7 +152,7 @@ std::string report(finding found) {
     return headline;
 }
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize
 
 using namespace smtl::sanitize;
 

@@ -42,6 +42,6 @@ bool count_again(smtl_report_kind kind, const location &where, const location &o
 /* Keeps the finding, prints it, and returns its headline. */
 std::string report(finding found);
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize
 
 #endif

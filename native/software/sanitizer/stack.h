@@ -24,6 +24,6 @@ struct stack_object {
 /* The object that lies nearest to an address between objects. */
 stack_object describe_stack_object(const unsigned char *address, const void *bottom);
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize
 
 #endif

@@ -8,7 +8,7 @@ namespace {
 /* How much address space is reserved: the most that the system gives. Half of it is for large windows. */
 constexpr size_t most_reserved = size_t(32) << 40, least_reserved = size_t(1) << 40;
 
-} // namespace
+}  // namespace
 
 windows::windows() {
     for (size_t size = most_reserved; size >= least_reserved; size /= 2) {
@@ -74,4 +74,4 @@ void windows::unmap(uintptr_t address, size_t length) {
          -1, 0);
 }
 
-} // namespace smtl::sanitize
+}  // namespace smtl::sanitize

@@ -21,7 +21,7 @@ inline int report(const char *name) {
     return failed == 0 ? 0 : 1;
 }
 
-} // namespace check
+}  // namespace check
 
 #define CHECK(...) check::that((__VA_ARGS__), __FILE__, __LINE__, #__VA_ARGS__)
 

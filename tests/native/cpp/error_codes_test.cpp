@@ -89,7 +89,7 @@ void kernels(const Device &device) {
     CHECK(compute.Dispatch(kernel, grid, {out, Argument::Value(number)}) && compute.Commit()->Wait());
 }
 
-} // namespace
+}  // namespace
 
 int main() {
     auto found = Device::Default();

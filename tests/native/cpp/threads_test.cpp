@@ -32,7 +32,7 @@ void work(const Device &device, const MetalBuffer &all, unsigned number) {
     }
 }
 
-} // namespace
+}  // namespace
 
 int main() {
     Device device = Device::Default().value();

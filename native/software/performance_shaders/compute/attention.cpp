@@ -41,7 +41,7 @@ void transpose(smtl_tensor &tensor) {
     std::swap(tensor.strides[0], tensor.strides[1]);
 }
 
-} // namespace
+}  // namespace
 
 bool smtl_attention_run(const smtl_attention *attention, char **reason) {
     const smtl_tensor &query = attention->query, &key = attention->key, &mask = attention->mask;

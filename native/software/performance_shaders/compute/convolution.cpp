@@ -50,7 +50,7 @@ void describe(const smtl_tensor &tensor, int64_t *lengths, int64_t *strides) {
     }
 }
 
-} // namespace
+}  // namespace
 
 bool smtl_convolution_run(const smtl_convolution_call *call, char **reason) {
     smtl_tensor source = call->source, weights = call->weights, result = call->result;

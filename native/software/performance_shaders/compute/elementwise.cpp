@@ -109,7 +109,7 @@ double sum_of(const smtl_tensor &tensor, uint32_t first, const uint8_t *bytes, b
     return sum;
 }
 
-} // namespace
+}  // namespace
 
 bool smtl_elementwise_run(const smtl_elementwise *elementwise, char **) {
     smtl_elementwise all = *elementwise;

@@ -41,6 +41,6 @@ template <typename function> void in_parts(size_t count, size_t smallest, const 
     });
 }
 
-} // namespace smtl
+}  // namespace smtl
 
 #endif

@@ -55,7 +55,7 @@ template <typename stored> void read_as_is(float *to, const uint8_t *from, size_
     read<stored>(to, from, stride, count, [](stored number) { return (float)number; });
 }
 
-} // namespace
+}  // namespace
 
 void smtl_read_numbers(float *to, const uint8_t *from, uint32_t type, size_t stride, size_t count) {
     switch (type) {

@@ -139,7 +139,7 @@ private:
     converter left_, right_, result_;
 };
 
-} // namespace
+}  // namespace
 
 bool smtl_product_run(const smtl_product *product, char **reason) {
     const smtl_tensor &result = product->result;

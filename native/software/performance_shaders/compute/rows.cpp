@@ -31,7 +31,7 @@ template <typename function> bool for_rows(const smtl_tensor &tensor, const func
 
 bool is_larger(float a, float b) { return a > b || (std::isnan(b) && !std::isnan(a)); }
 
-} // namespace
+}  // namespace
 
 void smtl_softmax_row(float *numbers, size_t count, bool logarithm) {
     float largest = -INFINITY;

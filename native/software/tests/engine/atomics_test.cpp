@@ -43,7 +43,7 @@ kernel void count_in_group(device uint *counts [[buffer(0)]], uint local [[threa
 }
 )";
 
-} // namespace
+}  // namespace
 
 int main() {
     constexpr uint32_t threads = 40000;

@@ -127,7 +127,7 @@ void private_memory(metal_program &program) {
     CHECK(x == expected);
 }
 
-} // namespace
+}  // namespace
 
 int main() {
     metal_program program(source);

@@ -315,7 +315,7 @@ const char *const parameters =
     "device uint *out [[buffer(0)]], device const uint *in [[buffer(1)]], constant uint &seven [[buffer(2)]], constant uint *numbers [[buffer(3)]], device atomic_uint *counters [[buffer(4)]],"
     " uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]], uint quad_in_group [[quadgroup_index_in_threadgroup]]";
 
-} // namespace
+}  // namespace
 int main() {
     constexpr uint32_t threads = 64;
     std::vector<uint32_t> in(threads), sums(threads), numbers(32);

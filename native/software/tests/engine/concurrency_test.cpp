@@ -22,7 +22,7 @@ kernel void add_through_group(device uint *x [[buffer(0)]], constant uint &value
 }
 )";
 
-} // namespace
+}  // namespace
 
 int main() {
     metal_program program(source);

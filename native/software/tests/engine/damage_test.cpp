@@ -118,7 +118,7 @@ std::vector<size_t> places_in_relocations(const std::string &file) {
     return places;
 }
 
-} // namespace
+}  // namespace
 
 int main() {
     const compiled library(

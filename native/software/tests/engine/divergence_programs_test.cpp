@@ -401,7 +401,7 @@ private:
     uint32_t regions_ = 0;
 };
 
-} // namespace
+}  // namespace
 
 int main() {
     for (uint32_t first = 0; first < programs; first += programs_together) {

@@ -194,7 +194,7 @@ void loading() {
     std::free(error);
 }
 
-} // namespace
+}  // namespace
 
 int main() {
     metal_program program(source);

@@ -19,7 +19,7 @@ kernel void spin(device volatile float *x [[buffer(0)]]) { while (x[0] == 0.25f)
 
 void keep(void *text, const smtl_log_message *message) { *static_cast<std::string *>(text) += message->text; }
 
-} // namespace
+}  // namespace
 
 int main() {
     set_comma_locale();

@@ -201,7 +201,7 @@ void elements(metal_program &program) {
     for (uint16_t value : rounded) CHECK(value == 0x6800); /* 2048: 2049 is not a half */
 }
 
-} // namespace
+}  // namespace
 
 int main() {
     metal_program products(source), by_elements(elements_source);

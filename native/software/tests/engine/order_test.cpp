@@ -105,7 +105,7 @@ void poison() {
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-} // namespace
+}  // namespace
 
 int main() {
     const auto one = arrivals_with("SOFTWARE_METAL_SHUFFLE", "1"), again = arrivals_with("SOFTWARE_METAL_SHUFFLE", "1");

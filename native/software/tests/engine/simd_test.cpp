@@ -370,7 +370,7 @@ void missing_lanes(metal_program &program) {
     }
 }
 
-} // namespace
+}  // namespace
 
 int main() {
     std::string source = other_kernels;

@@ -38,7 +38,7 @@ using atomic_float = _atomic<float>;
 using atomic_long = _atomic<long>;
 using atomic_ulong = _atomic<unsigned long>;
 
-} // namespace metal
+}  // namespace metal
 
 namespace smtl {
 
@@ -48,7 +48,7 @@ template <class T> constexpr int refuse_in_threadgroup() {
     return 0;
 }
 
-} // namespace smtl
+}  // namespace smtl
 
 namespace metal {
 
@@ -56,7 +56,7 @@ namespace metal {
  * looks at the other argument where it has one. */
 template <class T, int = smtl::refuse_in_threadgroup<T>()> using smtl_threadgroup_atomic = _atomic<T>;
 
-} // namespace metal
+}  // namespace metal
 
 namespace smtl {
 
@@ -136,7 +136,7 @@ SMTL_INLINE T atomic_maximum(volatile metal::_atomic<T> *object, T operand, meta
                          [operand](T before) { return before < operand ? operand : before; });
 }
 
-} // namespace smtl
+}  // namespace smtl
 
 namespace metal {
 
@@ -238,6 +238,6 @@ SMTL_INLINE void atomic_thread_fence(Flags flags, memory_order order, thread_sco
     __atomic_thread_fence(order);
 }
 
-} // namespace metal
+}  // namespace metal
 
 #endif

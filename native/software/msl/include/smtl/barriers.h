@@ -29,6 +29,6 @@ SMTL_INLINE void simdgroup_barrier(mem_flags flags, SMTL_SITE) {
     smtl::touch_simdgroup_barrier(smtl::meet(site), uint32_t(flags));
 }
 
-} // namespace metal
+}  // namespace metal
 
 #endif

@@ -43,6 +43,6 @@ template <class... Bases> constexpr bool overlap = false;
 template <class First, class Second, class... Rest>
 constexpr bool overlap<First, Second, Rest...> = loses_padding<First>() || overlap<Second, Rest...>;
 
-} // namespace smtl
+}  // namespace smtl
 
 #endif

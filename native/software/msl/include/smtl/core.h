@@ -145,6 +145,6 @@ template <size_t Entry> SMTL_INLINE void enter(smtl_core *core, uint32_t site, c
     __builtin_unreachable();
 }
 
-} // namespace smtl
+}  // namespace smtl
 
 #endif

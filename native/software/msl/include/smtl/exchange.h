@@ -50,6 +50,6 @@ template <class Result, class Combine> SMTL_INLINE const Result *combined(smtl_e
     return result;
 }
 
-} // namespace smtl
+}  // namespace smtl
 
 #endif

@@ -86,6 +86,6 @@ SMTL_INLINE void log(uint32_t type, const char *subsystem, const char *category,
     write_log(type, texts, values, sizeof...(Arguments));
 }
 
-} // namespace smtl
+}  // namespace smtl
 
 #endif

@@ -18,7 +18,7 @@ namespace metal {
 
 template <class T, int Columns, int Rows = Columns> class simdgroup_matrix;
 
-} // namespace metal
+}  // namespace metal
 
 namespace smtl {
 
@@ -135,7 +135,7 @@ struct matrix_origin {
 
 struct matrix_access;
 
-} // namespace smtl
+}  // namespace smtl
 
 namespace metal {
 
@@ -203,7 +203,7 @@ using simdgroup_float8x8 = simdgroup_matrix<float, 8, 8>;
 using simdgroup_half8x8 = simdgroup_matrix<_Float16, 8, 8>;
 using simdgroup_bfloat8x8 = simdgroup_matrix<__bf16, 8, 8>;
 
-} // namespace metal
+}  // namespace metal
 
 namespace smtl {
 
@@ -256,7 +256,7 @@ struct matrix_access {
     }
 };
 
-} // namespace smtl
+}  // namespace smtl
 
 namespace metal {
 
@@ -311,6 +311,6 @@ SMTL_INLINE simdgroup_matrix<T, 8, 8> operator*(const simdgroup_matrix<T, 8, 8> 
     return product;
 }
 
-} // namespace metal
+}  // namespace metal
 
 #endif

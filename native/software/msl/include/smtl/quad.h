@@ -8,7 +8,7 @@ namespace smtl {
 
 constexpr uint32_t quad_lanes = 4;
 
-} // namespace smtl
+}  // namespace smtl
 
 namespace metal {
 
@@ -16,6 +16,6 @@ using quad_vote = smtl::lane_vote<uint32_t, smtl::quad_lanes>;
 
 SMTL_LANE_FUNCTIONS(quad, smtl::lane_group<smtl::quad_lanes>, quad_lane_id)
 
-} // namespace metal
+}  // namespace metal
 
 #endif

@@ -120,6 +120,6 @@ SMTL_INLINE void scan_lanes(const smtl_exchange *exchange, uint32_t first, uint3
     }
 }
 
-} // namespace smtl
+}  // namespace smtl
 
 #endif

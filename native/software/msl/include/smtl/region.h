@@ -189,6 +189,6 @@ template <class T, class Operand> SMTL_INLINE T inactive_value(uint32_t lane, co
     return value;
 }
 
-} // namespace smtl
+}  // namespace smtl
 
 #endif

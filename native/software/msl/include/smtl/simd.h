@@ -10,7 +10,7 @@ using simd_vote = smtl::lane_vote<uint64_t, smtl::simd_width>;
 
 SMTL_LANE_FUNCTIONS(simd, smtl::lane_group<smtl::simd_width>, simd_lane_id)
 
-} // namespace metal
+}  // namespace metal
 
 /* Built-in functions of Apple's compiler; predefined.h and msl/builtins.h have more. */
 

@@ -33,6 +33,6 @@ template <class T> SMTL_INLINE T synced_where_blocking(T value, SMTL_SITE) {
     return value;
 }
 
-} // namespace smtl
+}  // namespace smtl
 
 #endif

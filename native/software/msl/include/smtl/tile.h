@@ -191,6 +191,6 @@ SMTL_WIDEST_REGISTERS SMTL_TILE_FUNCTION void multiply_add(tile &d, const tile &
     for (uint32_t i = 0; i < tile_size / 2; ++i) d.pairs[i] = sum[i];
 }
 
-} // namespace smtl
+}  // namespace smtl
 
 #endif

@@ -56,6 +56,6 @@ SMTL_INLINE void touch_rows(const T *first, uint64_t stride, uint32_t rows, uint
 #endif
 }
 
-} // namespace smtl
+}  // namespace smtl
 
 #endif
