@@ -117,7 +117,7 @@ fn part(path: &str) -> String {
 /// Folder of the bridge, and the folders that it may include.
 const BRIDGE: [(&str, &[&str]); 10] = [
     ("core", &[]),
-    ("platform", &[]),
+    ("platform", &["core"]),
     ("device", &["core"]),
     ("buffer", &["core", "device"]),
     ("event", &["core", "device"]),

@@ -2,8 +2,8 @@
 
 use crate::files::{self, Files};
 
-/// Names that tell platforms, compilers or Objective-C runtimes apart.
-const PLATFORMS: [&str; 10] = [
+/// Names that tell platforms, compilers or Objective-C runtimes apart. Which headers a system has tells systems apart.
+const PLATFORMS: [&str; 11] = [
     "__APPLE__",
     "__MACH__",
     "TARGET_OS_",
@@ -14,6 +14,7 @@ const PLATFORMS: [&str; 10] = [
     "__GNU_LIBOBJC__",
     "SOFTWARE_METAL",
     "SoftwareMetal",
+    "__has_include",
 ];
 
 /// The preprocessor's conditions that ask for a platform, and what includes a header of the software Metal alone.
@@ -67,12 +68,12 @@ fn the_bridge_asks_for_no_platform() {
 fn a_question_for_the_platform_is_found() {
     let files = files::made_up(&[(
         "a.m",
-        "#ifdef __OBJC__\n#if defined(__APPLE__)\n# elif TARGET_OS_OSX\n#if __has_include(<SoftwareMetal/SoftwareMetal.h>)\n\
-         #include <Metal/Metal.h>\n// #if __APPLE__ in a comment\n",
+        "#ifdef __OBJC__\n#if defined(__APPLE__)\n# elif TARGET_OS_OSX\n#import <SoftwareMetal/SoftwareMetal.h>\n\
+         #include <Metal/Metal.h>\n// #if __APPLE__ in a comment\n#if __has_include(<xlocale.h>)\n",
     )]);
     let found = platform_conditions(&files);
     let lines: Vec<_> = found.iter().map(|line| &line[..6]).collect();
-    assert_eq!(lines, ["a.m:2:", "a.m:3:", "a.m:4:"]);
+    assert_eq!(lines, ["a.m:2:", "a.m:3:", "a.m:4:", "a.m:7:"]);
 }
 
 #[test]

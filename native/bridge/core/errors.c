@@ -3,15 +3,8 @@
 
 #include "core/handles.h"
 
-#include <locale.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* Where systems keep locales beside the program's own, if not in <locale.h>. */
-#if __has_include(<xlocale.h>)
-#include <xlocale.h>
-#endif
 
 struct mtb_error {
     mtb_status status;
@@ -101,19 +94,6 @@ mtb_status mtbi_fail_with_code(mtb_error **error, const char *function, mtb_stat
     };
     mtbi_handle_count_made(MTB_HANDLE_ERROR);
     return status;
-}
-
-static locale_t plain_locale;
-
-static void make_plain_locale(void) { plain_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0); }
-
-int mtbi_vsnprintf(char *text, size_t size, const char *format, va_list arguments) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_plain_locale);
-    locale_t programs = uselocale(plain_locale); /* without memory for the plain one this changes nothing */
-    int length = vsnprintf(text, size, format, arguments);
-    uselocale(programs);
-    return length;
 }
 
 mtb_status mtbi_fail(mtb_error **error, const char *function, mtb_status status, const char *format, ...) {

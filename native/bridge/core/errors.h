@@ -14,7 +14,7 @@ mtb_status mtbi_fail(mtb_error **error, const char *function, mtb_status status,
 mtb_status mtbi_fail_with_code(mtb_error **error, const char *function, mtb_status status, int64_t code,
                                const char *domain, const char *message);
 
-/* vsnprintf that writes numbers with a point, whatever locale the program has set. */
+/* vsnprintf that writes numbers with a point, whatever locale the program has set: in platform/. */
 int mtbi_vsnprintf(char *text, size_t size, const char *format, va_list arguments)
     __attribute__((format(printf, 3, 0)));
 
