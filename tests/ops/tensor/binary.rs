@@ -29,7 +29,7 @@ const COMPARISONS: [(Comparison, Holds); 6] = [
 ];
 
 /// All pairs of some elements.
-fn pairs<T: Sample>(seed: u64) -> (Vec<T>, Vec<T>) {
+pub fn pairs<T: Sample>(seed: u64) -> (Vec<T>, Vec<T>) {
     let some: Vec<T> = samples(&mut rng(seed), 45);
     let all = || some.iter().flat_map(|a| some.iter().map(|b| (*a, *b)));
     (
@@ -82,59 +82,75 @@ fn exact_of_floats(operation: Binary, a: f64, b: f64) -> f64 {
     }
 }
 
-fn floats<T: Sample>(seed: u64) {
+/// What a function of two elements gives, for each type.
+pub trait Arithmetic: Sample {
+    fn assert_right(operation: Binary, a: Self, b: Self, y: Self);
+}
+
+macro_rules! float_arithmetic {
+    ($($rust:ty),*) => {
+        $(impl Arithmetic for $rust {
+            fn assert_right(operation: Binary, a: Self, b: Self, y: Self) {
+                let units = match operation {
+                    Binary::Min | Binary::Max => 0.0,
+                    Binary::Pow => 16.0,
+                    _ => 0.5,
+                };
+                let exact = exact_of_floats(operation, a.exact(), b.exact());
+                assert!(
+                    is_close(y, exact, units),
+                    "{operation:?} of {a:?} and {b:?}, {}: {y:?} is not {exact}",
+                    stringify!($rust)
+                );
+            }
+        })*
+    };
+}
+
+float_arithmetic!(f32, f16, bf16);
+
+macro_rules! integer_arithmetic {
+    ($($rust:ty),*) => {
+        $(impl Arithmetic for $rust {
+            fn assert_right(operation: Binary, a: Self, b: Self, y: Self) {
+                let exact = match operation {
+                    Binary::Add => a.wrapping_add(b),
+                    Binary::Sub => a.wrapping_sub(b),
+                    Binary::Mul => a.wrapping_mul(b),
+                    Binary::Div if b == 0 => 0,
+                    Binary::Div => a.wrapping_div(b),
+                    Binary::Min => a.min(b),
+                    Binary::Max => a.max(b),
+                    Binary::Pow => power(a.into(), b.into()) as $rust,
+                    _ if b == 0 => 0,
+                    _ => {
+                        let (a, b) = (i128::from(a), i128::from(b));
+                        let rest = a % b;
+                        (if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }) as $rust
+                    }
+                };
+                assert_eq!(y, exact, "{operation:?} of {a} and {b}, {}", stringify!($rust));
+            }
+        })*
+    };
+}
+
+integer_arithmetic!(i8, u8, i32, u32, i64);
+
+fn arithmetic<T: Arithmetic>(seed: u64) {
     let (a, b) = pairs::<T>(seed);
     for operation in OPERATIONS {
-        let units = match operation {
-            Binary::Min | Binary::Max => 0.0,
-            Binary::Pow => 16.0,
-            _ => 0.5,
-        };
         for (a, b, y) in results(operation, &a, &b) {
-            let exact = exact_of_floats(operation, a.exact(), b.exact());
-            assert!(
-                is_close(y, exact, units),
-                "{operation:?} of {a:?} and {b:?}, {}: {y:?} is not {exact}",
-                T::DATA_TYPE.name()
-            );
+            T::assert_right(operation, a, b, y);
         }
     }
 }
 
 #[test]
 fn arithmetic_of_floats_agrees_with_float64() {
-    floats::<f32>(60);
-    floats::<f16>(61);
-    floats::<bf16>(62);
-}
-
-macro_rules! integers {
-    ($($rust:ty),*) => {
-        $({
-            let (a, b) = pairs::<$rust>(63);
-            for operation in OPERATIONS {
-                for (a, b, y) in results(operation, &a, &b) {
-                    let exact = match operation {
-                        Binary::Add => a.wrapping_add(b),
-                        Binary::Sub => a.wrapping_sub(b),
-                        Binary::Mul => a.wrapping_mul(b),
-                        Binary::Div if b == 0 => 0,
-                        Binary::Div => a.wrapping_div(b),
-                        Binary::Min => a.min(b),
-                        Binary::Max => a.max(b),
-                        Binary::Pow => power(a.into(), b.into()) as $rust,
-                        _ if b == 0 => 0,
-                        _ => {
-                            let (a, b) = (i128::from(a), i128::from(b));
-                            let rest = a % b;
-                            (if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }) as $rust
-                        }
-                    };
-                    assert_eq!(y, exact, "{operation:?} of {a} and {b}");
-                }
-            }
-        })*
-    };
+    arithmetic::<f32>(60);
+    arithmetic::<f16>(61);
+    arithmetic::<bf16>(62);
 }
 
 /// Wrapped to 128 bits, whose lower bits are those of any type that wraps.
@@ -160,7 +176,11 @@ fn power(a: i128, b: i128) -> i128 {
 
 #[test]
 fn arithmetic_of_integers_is_exact() {
-    integers!(i8, u8, i32, u32, i64);
+    arithmetic::<i8>(63);
+    arithmetic::<u8>(63);
+    arithmetic::<i32>(63);
+    arithmetic::<u32>(63);
+    arithmetic::<i64>(63);
 }
 
 fn comparisons<T: Sample>(holds: impl Fn(Comparison, T, T) -> bool) {

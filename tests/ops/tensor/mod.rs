@@ -14,6 +14,7 @@ mod layouts;
 mod mask;
 mod matmul;
 mod matmul_int8;
+mod named;
 mod norm;
 mod norm_channels;
 mod pooling;
