@@ -1,70 +1,106 @@
-//! The calls of `MetalOps` that move, index and order elements: each does what the one of `Ops` does.
+//! The calls of `MetalOps` and of `Batch` that compare, choose, move, index and order elements do what those of `Ops` do.
 
-use metal_bridge::ops::{Ops, Random, ScanOrder, SortOrder, Tensor};
+use metal_bridge::ops::{
+    ArgReduction, Comparison, Ops, Random, Right, ScanOrder, SortOrder, Tensor, View,
+};
 use metal_bridge::{MetalBackend, MetalOps, Result};
 
-use super::values::{read, room};
+use super::values::{Sample, read, room};
 use crate::support::{buffer, device};
+
+/// Makes a call for a result that is full of sevens, and compares what it then begins with.
+fn begins_with<T: Sample>(
+    metal: &MetalOps,
+    y: &metal_bridge::Buffer,
+    exact: &[T],
+    call: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    metal.backend().copy_from_host(&[7i32; 16], y)?;
+    call()?;
+    assert_eq!(read::<T>(y)[..exact.len()], *exact);
+    Ok(())
+}
 
 #[test]
 fn calls_at_once_reach_their_kernels() -> Result<()> {
     let metal = MetalOps::new(MetalBackend::with_device(device())?);
     let (x_buffer, index_buffer) = (buffer(&[5, 1, 4, 2]), buffer(&[3u32, 0, 3, 9]));
-    let (y_buffer, indices_buffer, scratch) = (room::<i32>(16), room::<u32>(4), buffer(&[0u32; 8]));
+    let (y_buffer, scratch) = (room::<i32>(16), buffer(&[0u32; 8]));
     let x = Tensor::of::<i32>(&x_buffer, &[4])?;
     let index = Tensor::of::<u32>(&index_buffer, &[4])?;
-    let indices = Tensor::of::<u32>(&indices_buffer, &[4])?;
+    // Behind four elements of y.
+    let indices = Tensor::of::<u32>(View::new(&y_buffer, 16), &[4])?;
     let y = |shape: &[usize]| Tensor::of::<i32>(&y_buffer, shape);
-    let is = |exact: &[i32]| assert_eq!(read::<i32>(&y_buffer)[..exact.len()], *exact);
-    metal.concat(&[x, x], 0, y(&[8])?)?;
-    is(&[5, 1, 4, 2, 5, 1, 4, 2]);
-    metal.pad(x, &[[1, 1]], 9, y(&[6])?)?;
-    is(&[9, 5, 1, 4, 2, 9]);
-    metal.tile(x.narrow(0, 0, 2)?, &[2], y(&[4])?)?;
-    is(&[5, 1, 5, 1]);
-    metal.repeat(x.narrow(0, 0, 2)?, 0, 2, y(&[4])?)?;
-    is(&[5, 5, 1, 1]);
-    metal.gather(x, 0, index, y(&[4])?)?;
-    is(&[2, 5, 2, 0]);
-    metal.index_select(x, 0, index, y(&[4])?)?;
-    is(&[2, 5, 2, 0]);
-    metal.embedding(Tensor::of::<i32>(&x_buffer, &[2, 2])?, index, y(&[4, 2])?)?;
-    is(&[0, 0, 5, 1, 0, 0, 0, 0]);
-    metal.fill(7, y(&[4])?)?;
-    metal.scatter_add(x, 0, index, y(&[4])?)?;
-    is(&[8, 7, 7, 16]);
-    metal.scatter(x.narrow(0, 0, 2)?, 0, index.narrow(0, 0, 2)?, y(&[4])?)?;
-    is(&[1, 7, 7, 5]);
+    /// Makes a call at once and then in a batch.
+    macro_rules! gives {
+        ($exact:expr, $name:ident($($argument:expr),*)) => {
+            begins_with(&metal, &y_buffer, &$exact, || metal.$name($($argument),*))?;
+            begins_with(&metal, &y_buffer, &$exact, || {
+                let mut batch = metal.batch();
+                batch.$name($($argument),*)?;
+                batch.commit()?.wait()
+            })?;
+        };
+    }
+    gives!([5, 1, 4, 2, 5, 1, 4, 2], concat(&[x, x], 0, y(&[8])?));
+    gives!([9, 5, 1, 4, 2, 9], pad(x, &[[1, 1]], 9, y(&[6])?));
+    let two = x.narrow(0, 0, 2)?;
+    gives!([5, 1, 5, 1], tile(two, &[2], y(&[4])?));
+    gives!([5, 5, 1, 1], repeat(two, 0, 2, y(&[4])?));
+    gives!([2, 5, 2, 0], gather(x, 0, index, y(&[4])?));
+    gives!([2, 5, 2, 0], index_select(x, 0, index, y(&[4])?));
     let square = Tensor::of::<i32>(&x_buffer, &[2, 2])?;
-    metal.triu(square, 0, y(&[2, 2])?)?;
-    is(&[5, 1, 0, 2]);
-    metal.tril(square, 0, y(&[2, 2])?)?;
-    is(&[5, 0, 4, 2]);
-    metal.one_hot(index.narrow(0, 1, 3)?, y(&[3, 4])?)?;
-    is(&[1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
-    metal.cumsum(x, 0, ScanOrder::default(), y(&[4])?)?;
-    is(&[5, 6, 10, 12]);
-    metal.cumprod(x, 0, ScanOrder::default(), y(&[4])?)?;
-    is(&[5, 5, 20, 40]);
+    let rows = [0, 0, 5, 1, 0, 0, 0, 0];
+    gives!(rows, embedding(square, index, y(&[4, 2])?));
+    gives!([8, 8, 7, 7], fill(8, y(&[2])?));
+    gives!([8, 7, 7, 16], scatter_add(x, 0, index, y(&[4])?));
+    let first = index.narrow(0, 0, 2)?;
+    gives!([1, 7, 7, 5], scatter(two, 0, first, y(&[4])?));
+    gives!([5, 1, 0, 2], triu(square, 0, y(&[2, 2])?));
+    gives!([5, 0, 4, 2], tril(square, 0, y(&[2, 2])?));
+    let ones = [1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
+    gives!(ones, one_hot(index.narrow(0, 1, 3)?, y(&[3, 4])?));
+    let plain = ScanOrder::default();
+    gives!([5, 6, 10, 12], cumsum(x, 0, plain, y(&[4])?));
+    gives!([5, 5, 20, 40], cumprod(x, 0, plain, y(&[4])?));
     let order = SortOrder::default();
     assert_eq!(Ops::sort_scratch(&[4], 0)?, 0);
-    metal.sort(order, x, y(&[4])?, indices, &scratch)?;
-    is(&[1, 2, 4, 5]);
-    assert_eq!(read::<u32>(&indices_buffer), [1, 3, 2, 0]);
+    let sorted = [1, 2, 4, 5, 1, 3, 2, 0];
+    gives!(sorted, sort(order, x, y(&[4])?, indices, &scratch));
     let largest = SortOrder {
         descending: true,
         ..order
     };
-    metal.argsort(largest, x, indices, &scratch)?;
-    assert_eq!(read::<u32>(&indices_buffer), [0, 2, 3, 1]);
-    metal.top_k(largest, x, y(&[2])?, indices.narrow(0, 0, 2)?, &scratch)?;
-    is(&[5, 4]);
-    metal.random_bits(Random::default(), y(&[1])?)?;
-    is(&[0x6627_e8d5]);
+    let places = [7, 7, 7, 7, 0, 2, 3, 1];
+    gives!(places, argsort(largest, x, indices, &scratch));
+    let places = indices.narrow(0, 0, 2)?;
+    let top = [5, 4, 7, 7, 0, 2, 7];
+    gives!(top, top_k(largest, x, y(&[2])?, places, &scratch));
+    let random = Random::default();
+    gives!([0x6627_e8d5, 7], random_bits(random, y(&[1])?));
     let floats = Tensor::of::<f32>(&y_buffer, &[4])?;
-    metal.uniform(Random::default(), 2.0, 2.0, floats)?;
-    assert_eq!(read::<f32>(&y_buffer)[..4], [2.0; 4]);
-    metal.normal(Random::default(), -3.0, 0.0, floats)?;
-    assert_eq!(read::<f32>(&y_buffer)[..4], [-3.0; 4]);
+    gives!([2.0f32; 4], uniform(random, 2.0, 2.0, floats));
+    gives!([-3.0f32; 4], normal(random, -3.0, 0.0, floats));
+    let bytes = Tensor::of::<u8>(&y_buffer, &[4])?;
+    let greater = Comparison::Greater;
+    gives!(
+        [1u8, 0, 1, 0, 7],
+        compare(greater, x, Right::scalar(2), bytes)
+    );
+    let condition_buffer = buffer(&[0u8, 2, 0, 255]);
+    let condition = Tensor::of::<u8>(&condition_buffer, &[4])?;
+    let last = x.narrow(0, 3, 1)?;
+    gives!([2, 1, 2, 2], select(condition, x, last, y(&[4])?));
+    gives!([5.0f32, 1.0, 4.0, 2.0], convert(x, floats));
+    let place = indices.narrow(0, 0, 1)?;
+    gives!(
+        [7, 7, 7, 7, 1, 7],
+        arg_reduce(ArgReduction::Min, x, 0, place)
+    );
+    let zeros_buffer = buffer(&[0.0f32; 4]);
+    let zeros = Tensor::of::<f32>(&zeros_buffer, &[4])?;
+    let exact = [-std::f32::consts::LN_2 * 2.0; 4];
+    gives!(exact, log_softmax(zeros, 0, floats));
+    gives!([0.25f32; 4], softmax(zeros, 0, floats));
     Ok(())
 }

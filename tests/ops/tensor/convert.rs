@@ -4,6 +4,8 @@ use half::{bf16, f16};
 use metal_bridge::ops::{DataType, Tensor};
 use rand::Rng;
 
+use super::rows::both;
+use super::spread::{Spread, number, positions, shape_of_rank, small};
 use super::values::{Sample, read, room, samples};
 use crate::support::{buffer, ops, refused, rng, run};
 
@@ -103,28 +105,64 @@ fn copies_in_one_type_keep_every_bit() {
     }
 }
 
+/// Choices by elements of every layout, where any operand may repeat along any axis.
+fn selects<T: Sample>(seed: u64) {
+    let mut rng = rng(seed);
+    for round in 0..20 {
+        let rank = rng.random_range(0..=4);
+        let shape = shape_of_rank(&mut rng, rank);
+        let mut own = || -> Vec<usize> {
+            let size = |size: &usize| if rng.random_bool(0.3) { 1 } else { *size };
+            shape.iter().map(size).collect()
+        };
+        let [c_shape, a_shape, b_shape] = [(); 3].map(|()| own());
+        let count = |shape: &[usize]| shape.iter().product();
+        let condition: Vec<u8> = (0..count(&c_shape))
+            .map(|_| [0, 0, 1, 255][rng.random_range(0..4)])
+            .collect();
+        let [a, b]: [Vec<T>; 2] = [&a_shape, &b_shape].map(|shape| small(&mut rng, count(shape)));
+        let [a_in, b_in] = [(&a_shape, &a), (&b_shape, &b)]
+            .map(|(shape, values)| Spread::of(&mut rng, shape, values));
+        let c_in = Spread::of(&mut rng, &c_shape, &condition);
+        let y = Spread::room::<T>(&mut rng, &shape);
+        let inputs = (c_in.tensor::<u8>(), a_in.tensor::<T>(), b_in.tensor::<T>());
+        let to = y.tensor::<T>();
+        run(|encoder| both()[round % 2].select(encoder, inputs.0, inputs.1, inputs.2, to));
+        let exact = positions(&shape).into_iter().map(|position| {
+            let place = |own: &[usize]| {
+                let own_position = position
+                    .iter()
+                    .zip(own)
+                    .map(|(i, size)| *i.min(&(size - 1)));
+                number(own, &own_position.collect::<Vec<_>>())
+            };
+            match condition[place(&c_shape)] {
+                0 => b[place(&b_shape)],
+                _ => a[place(&a_shape)],
+            }
+        });
+        let exact: Vec<T> = exact.collect();
+        assert_eq!(
+            y.read::<T>(),
+            exact,
+            "{shape:?} {c_shape:?} {a_shape:?} {b_shape:?}"
+        );
+    }
+}
+
 #[test]
 fn select_takes_a_where_the_condition_holds() {
-    let mut rng = rng(81);
-    let condition: Vec<u8> = (0..3 * 5).map(|_| rng.random_range(0..3)).collect();
-    let a: Vec<i64> = (0..5).collect();
-    let b: Vec<i64> = (100..115).collect();
-    let (condition_buffer, a_buffer, b_buffer) = (buffer(&condition), buffer(&a), buffer(&b));
-    let y_buffer = room::<i64>(15);
-    let condition_tensor = Tensor::of::<u8>(&condition_buffer, &[3, 5]).unwrap();
-    let a_tensor = Tensor::of::<i64>(&a_buffer, &[5]).unwrap();
-    let of_all = |buffer| Tensor::of::<i64>(buffer, &[3, 5]).unwrap();
-    let (b_tensor, y_tensor) = (of_all(&b_buffer), of_all(&y_buffer));
-    run(|encoder| ops().select(encoder, condition_tensor, a_tensor, b_tensor, y_tensor));
-    let exact: Vec<i64> = (0..15)
-        .map(|i| if condition[i] != 0 { a[i % 5] } else { b[i] })
-        .collect();
-    assert_eq!(read::<i64>(&y_buffer), exact);
-    let error = refused(|encoder| ops().select(encoder, b_tensor, a_tensor, b_tensor, y_tensor));
-    assert!(
-        error
-            .to_string()
-            .contains("condition has elements of type i64"),
-        "{error}"
-    );
+    selects::<f32>(81);
+    selects::<f16>(82);
+    selects::<bf16>(83);
+    selects::<i8>(84);
+    selects::<u8>(85);
+    selects::<i32>(86);
+    selects::<u32>(87);
+    selects::<i64>(88);
+    let y_buffer = room::<i64>(4);
+    let y = Tensor::of::<i64>(&y_buffer, &[4]).unwrap();
+    let error = refused(|encoder| ops().select(encoder, y, y, y, y));
+    let text = "condition has elements of type i64";
+    assert!(error.to_string().contains(text), "{error}");
 }

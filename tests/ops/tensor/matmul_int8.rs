@@ -1,13 +1,14 @@
 //! Products of matrices of bytes: exact as integers, and with scales against float64.
 
+use half::{bf16, f16};
 use metal_bridge::Error;
 use metal_bridge::ops::{DataType, Matmul, Ops, Tensor, Unary};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-use super::products::{Operand, positions};
+use super::products::{ACTIVATIONS, Operand, activated, positions};
 use super::rows::both;
-use super::values::{Sample, half_unit, read, room};
+use super::values::{Sample, half_unit, least, read, room};
 use crate::support::{EPSILON, buffer, ops, refused, rng, run};
 
 /// The least and the largest number now and then, so that sums become as large as they can.
@@ -99,10 +100,11 @@ fn scaled<Y: Sample>(ops: &Ops, seed: u64) {
         });
         let y = Operand::<Y>::new(&mut rng, &[m, n], |_| Y::nearest(f64::NAN));
         let (has_a, has_b) = (round % 4 != 3, round % 4 != 1);
+        let activation = ACTIVATIONS[round % ACTIVATIONS.len()];
         let options = Matmul {
             alpha: 0.5,
             bias: Some(bias.tensor()),
-            activation: Some(Unary::Relu),
+            activation,
             scale_a: has_a.then(|| scale_a.tensor()),
             scale_b: has_b.then(|| scale_b.tensor()),
             ..Matmul::default()
@@ -126,12 +128,12 @@ fn scaled<Y: Sample>(ops: &Ops, seed: u64) {
             }
             let terms = k as f64 / 16.0 + groups as f64 + 3.0;
             let gamma = terms * EPSILON / (1.0 - terms * EPSILON);
-            let exact = (sum + bias.at(&[j]).exact()).max(0.0);
-            let rest = bias.at(&[j]).exact().abs();
-            let lost = gamma * size + 3.0 * EPSILON * (size + rest);
+            let rest = bias.at(&[j]).exact();
+            let before = gamma * size + 3.0 * EPSILON * (size + rest.abs());
+            let (exact, lost) = activated(activation, sum + rest, before);
             let rounding = match Y::DATA_TYPE {
                 DataType::F32 => 0.0,
-                half => (exact + lost) * half_unit(half),
+                half => (exact.abs() + lost) * half_unit(half) + least(half),
             };
             let off = (found.exact() - exact).abs();
             assert!(
@@ -147,7 +149,8 @@ fn scaled<Y: Sample>(ops: &Ops, seed: u64) {
 fn scaled_products_of_bytes_agree_with_float64() {
     for ops in both() {
         scaled::<f32>(ops, 330);
-        scaled::<half::f16>(ops, 331);
+        scaled::<f16>(ops, 331);
+        scaled::<bf16>(ops, 332);
     }
 }
 

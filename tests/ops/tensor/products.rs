@@ -6,6 +6,7 @@ use rand::Rng;
 use rand::rngs::SmallRng;
 
 use super::layouts::{places, random_strides};
+use super::unary;
 use super::values::{Sample, half_unit, least, read};
 use crate::chosen::{By, mps};
 use crate::support::{EPSILON, buffer, run};
@@ -92,19 +93,25 @@ pub fn positions(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> + '_ {
     })
 }
 
-fn activated(activation: Option<Unary>, x: f64) -> f64 {
-    let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
-    match activation {
-        None => x,
-        Some(Unary::Relu) => x.max(0.0),
-        Some(Unary::Silu) => x * sigmoid(x),
-        Some(Unary::Sigmoid) => sigmoid(x),
-        Some(Unary::Tanh) => x.tanh(),
-        Some(Unary::GeluTanh) => {
-            x * sigmoid(2.0 * (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x))
-        }
-        Some(other) => panic!("{other:?} is not among the tests"),
-    }
+/// The activations that a product may have, and none.
+pub const ACTIVATIONS: [Option<Unary>; 7] = [
+    None,
+    Some(Unary::Relu),
+    Some(Unary::Gelu),
+    Some(Unary::GeluTanh),
+    Some(Unary::Silu),
+    Some(Unary::Sigmoid),
+    Some(Unary::Tanh),
+];
+
+/// What an activation makes of `exact` if that may be off by `before`, and how far its result may then be off.
+pub fn activated(activation: Option<Unary>, exact: f64, before: f64) -> (f64, f64) {
+    let Some(activation) = activation else {
+        return (exact, before);
+    };
+    // The activations are nowhere steeper than 1.13, and their own errors are relative to what goes in.
+    let lost = 1.13 * before + 24.0 * EPSILON * (1.0 + exact.abs());
+    (unary::exact(activation, exact), lost)
 }
 
 /// A product and its options, as the tests have them.
@@ -169,14 +176,8 @@ impl<T: Sample, Y: Sample> Case<T, Y> {
             let exact = alpha * sum + c + bias;
             let sizes = (alpha * size).abs() + c.abs() + bias.abs();
             let before = alpha.abs() * size * gamma + 4.0 * EPSILON * sizes;
-            let result = activated(self.activation, exact);
-            // The activations are nowhere steeper than 1.13, and their own errors are relative to what goes in.
-            let steps = if self.activation.is_none() {
-                0.0
-            } else {
-                24.0 * EPSILON * (1.0 + exact.abs())
-            };
-            let lost = 1.13 * before + steps + f64::from(f32::MIN_POSITIVE);
+            let (result, lost) = activated(self.activation, exact, before);
+            let lost = lost + f64::from(f32::MIN_POSITIVE);
             let rounding = match Y::DATA_TYPE {
                 DataType::F32 => 0.0,
                 half => (result.abs() + lost) * half_unit(half) + least(half),

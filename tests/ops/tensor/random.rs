@@ -59,23 +59,30 @@ const RANDOM: Random = Random {
     offset: 0xFFFF_FF00,
 };
 
+/// Each element has the lower bits of its words; the lower word of the counter overflows on the way.
+fn bits<T: Sample>(seed: u64, of_words: fn(u64) -> T) {
+    let mut rng = rng(seed);
+    for ops in both() {
+        for shape in [&[2000][..], &[3, 7, 40], &[], &[0]] {
+            let y = Spread::room::<T>(&mut rng, shape);
+            run(|encoder| ops.random_bits(encoder, RANDOM, y.tensor::<T>()));
+            let count: usize = shape.iter().product();
+            let exact: Vec<T> = (0..count)
+                .map(|n| philox(RANDOM, n as u64))
+                .map(|words| of_words(u64::from(words[0]) | u64::from(words[1]) << 32))
+                .collect();
+            assert_eq!(y.read::<T>(), exact, "{shape:?}, {}", T::DATA_TYPE.name());
+        }
+    }
+}
+
 #[test]
 fn elements_have_the_words_of_their_number() {
-    let mut rng = rng(360);
-    for ops in both() {
-        // The lower word of the counter overflows on the way.
-        for shape in [&[2000][..], &[3, 7, 40], &[], &[0]] {
-            let y = Spread::room::<u32>(&mut rng, shape);
-            run(|encoder| ops.random_bits(encoder, RANDOM, y.tensor::<u32>()));
-            let count: usize = shape.iter().product();
-            let exact: Vec<u32> = (0..count).map(|n| philox(RANDOM, n as u64)[0]).collect();
-            assert_eq!(y.read::<u32>(), exact, "{shape:?}");
-        }
-        let y = Spread::room::<i8>(&mut rng, &[300]);
-        run(|encoder| ops.random_bits(encoder, RANDOM, y.tensor::<i8>()));
-        let exact: Vec<i8> = (0..300).map(|n| philox(RANDOM, n)[0] as i8).collect();
-        assert_eq!(y.read::<i8>(), exact);
-    }
+    bits::<u32>(360, |words| words as u32);
+    bits::<i32>(362, |words| words as i32);
+    bits::<i8>(363, |words| words as i8);
+    bits::<u8>(364, |words| words as u8);
+    bits::<i64>(365, |words| words as i64);
 }
 
 fn numbers<T: Sample>(ops: &Ops, random: Random, is_normal: bool, shape: &[usize]) -> Vec<T> {
