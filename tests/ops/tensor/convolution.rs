@@ -29,7 +29,7 @@ fn random_case(rng: &mut SmallRng, is_transposed: bool) -> Case {
     let added = [0, 1].map(|axis: usize| added[axis].min(stride[axis].max(dilation[axis]) - 1));
     Case {
         is_transposed,
-        has_bias: !is_transposed,
+        has_bias: rng.random_bool(0.7),
         x: [images, groups * per_x, size[0], size[1] + per_x],
         channels: groups * per_y * if images == 1 { 13 } else { 1 },
         window,
@@ -46,7 +46,7 @@ fn random_case(rng: &mut SmallRng, is_transposed: bool) -> Case {
 #[test]
 fn every_window_and_layout_agrees() {
     let mut rng = rng(300);
-    for round in 0..90 {
+    for round in 0..150 {
         let case = random_case(&mut rng, round % 3 == 0);
         let strides = [case.x, case.weight(), case.y()].map(|shape| {
             let strides = random_strides(&mut rng, &shape);
@@ -56,7 +56,12 @@ fn every_window_and_layout_agrees() {
                 _ => strides.try_into().unwrap(),
             }
         });
-        case.check::<f32>(everyone()[round / 4 % 3], &mut rng, strides);
+        let by = everyone()[round / 4 % 3];
+        match round / 12 % 5 {
+            0 => case.check::<f16>(by, &mut rng, strides),
+            1 => case.check::<bf16>(by, &mut rng, strides),
+            _ => case.check::<f32>(by, &mut rng, strides),
+        }
     }
 }
 
@@ -170,8 +175,17 @@ fn what_is_not_finite_spreads_where_it_is_seen() {
     );
     let zeros_buffer = buffer(&[0.0f32; 5]);
     let zeros = of(&zeros_buffer, &[5]);
-    for ops in both() {
-        run(|encoder| ops.convolution(encoder, x, w, Some(zeros), &options, y));
+    // Turned around, a window of ones is the same.
+    let turned = of(&weight, &[1, 5, 3, 3]);
+    for (ops, is_transposed) in both()
+        .into_iter()
+        .flat_map(|ops| [(ops, false), (ops, true)])
+    {
+        let zeros = Some(zeros);
+        run(|encoder| match is_transposed {
+            true => ops.transposed_convolution(encoder, x, turned, zeros, &options, y),
+            false => ops.convolution(encoder, x, w, zeros, &options, y),
+        });
         for y in read::<f32>(&y_buffer).chunks(25) {
             for (i, y) in y.iter().enumerate() {
                 let (row, column) = (i / 5, i % 5);

@@ -33,12 +33,16 @@ pub fn agrees<T: Sample>(y: T, normalized: f64, (weight, bias): (f64, f64), size
         DataType::F32 => f64::from(f32::MIN_POSITIVE),
         half => exact.abs() * half_unit(half) * (1.0 + EPSILON) + least(half),
     };
-    let off = (y.exact() - exact).abs();
+    let (found, off) = (y.exact(), (y.exact() - exact).abs());
+    let is_right = match exact.is_finite() {
+        true => off <= lost + rounding,
+        false => found == exact || (found.is_nan() && exact.is_nan()),
+    };
     assert!(
-        off <= lost + rounding,
+        is_right,
         "{what}, {}: {} is not {exact}: off by {off:e}, allowed {lost:e} and {rounding:e}",
         T::DATA_TYPE.name(),
-        y.exact()
+        found
     );
 }
 
@@ -210,6 +214,14 @@ fn rows_of_what_is_not_finite() {
         let y = read::<f32>(&y_buffer);
         assert!(y[..6].iter().all(|y| y.is_nan()), "{y:?}");
         assert_eq!(y[6..], [0.0; 3]);
+        let (x, y) = (tensor(&x_buffer), tensor(&y_buffer));
+        run(|encoder| ops.rms_norm_along(encoder, x, &[1], &norm, y));
+        let y = read::<f32>(&y_buffer);
+        assert!(y[..3].iter().all(|y| y.is_nan()), "{y:?}");
+        assert!(y[3] == 0.0 && y[4].is_nan() && y[5] == 0.0, "{y:?}");
+        for y in &y[6..] {
+            agrees(*y, 5.0 / 25.25f64.sqrt(), (1.0, 0.0), 0.0, "a finite row");
+        }
     }
 }
 

@@ -1,10 +1,13 @@
 //! Group norm and batch norm against float64.
 
-use metal_bridge::ops::{Norm, RunningStatistics, Tensor};
+use half::{bf16, f16};
+use metal_bridge::ops::{Norm, Ops, RunningStatistics, Tensor};
+use rand::Rng;
+use rand::rngs::SmallRng;
 
 use super::norm::{agrees, numbers, statistics};
 use super::rows::both;
-use super::values::{Sample, read, room};
+use super::values::{Sample, is_same, read, room};
 use crate::support::{EPSILON, buffer, rng, run};
 
 /// Shapes of images, channels first or last in memory.
@@ -15,13 +18,35 @@ const IMAGES: [([usize; 4], bool); 4] = [
     ([2, 2, 1, 1], false),
 ];
 
-fn image<'a>(buffer: &'a metal_bridge::Buffer, shape: [usize; 4], is_last: bool) -> Tensor<'a> {
+fn image<'a, T: Sample>(
+    buffer: &'a metal_bridge::Buffer,
+    shape: [usize; 4],
+    is_last: bool,
+) -> Tensor<'a> {
     let [n, c, h, w] = shape;
     if !is_last {
-        return Tensor::of::<f32>(buffer, &shape).unwrap();
+        return Tensor::of::<T>(buffer, &shape).unwrap();
     }
-    let tensor = Tensor::of::<f32>(buffer, &[n, h, w, c]).unwrap();
+    let tensor = Tensor::of::<T>(buffer, &[n, h, w, c]).unwrap();
     tensor.permute(&[0, 3, 1, 2]).unwrap()
+}
+
+/// Every shape for both kinds of lanes.
+fn cases() -> impl Iterator<Item = (&'static Ops, [usize; 4], bool)> {
+    IMAGES
+        .into_iter()
+        .flat_map(|(shape, is_last)| both().map(|ops| (ops, shape, is_last)))
+}
+
+/// Elements around `centre`; in half of the images one of them is not finite.
+fn image_numbers<T: Sample>(rng: &mut SmallRng, shape: [usize; 4], centre: f64) -> Vec<T> {
+    let mut x = numbers::<T>(rng, shape.iter().product(), centre);
+    if rng.random_bool(0.5) {
+        let special = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+        let place = rng.random_range(0..x.len());
+        x[place] = T::nearest(special[rng.random_range(0..3)]);
+    }
+    x
 }
 
 /// The place of each element, channel by channel, and row-major within.
@@ -40,33 +65,28 @@ fn places_of_channels([n, c, h, w]: [usize; 4], is_last: bool) -> Vec<Vec<Vec<us
         .collect()
 }
 
-#[test]
-fn groups_of_channels_agree() {
-    let mut rng = rng(230);
-    for (ops, (shape, is_last)) in both()
-        .into_iter()
-        .cycle()
-        .zip(IMAGES.into_iter().cycle())
-        .take(7)
-    {
+/// Images of type `T`, of which some elements are not finite, and scales of type `S`.
+fn groups<T: Sample, S: Sample>(seed: u64) {
+    let mut rng = rng(seed);
+    for (ops, shape, is_last) in cases() {
         let places = places_of_channels(shape, is_last);
         let channels = shape[1];
-        let x = numbers::<f32>(&mut rng, shape.iter().product(), 30.0);
-        let scales = [(); 2].map(|()| numbers::<f32>(&mut rng, channels, 1.0));
-        let (x_buffer, y_buffer) = (buffer(&x), room::<f32>(x.len()));
+        let x = image_numbers::<T>(&mut rng, shape, 30.0);
+        let scales = [(); 2].map(|()| numbers::<S>(&mut rng, channels, 1.0));
+        let (x_buffer, y_buffer) = (buffer(&x), room::<T>(x.len()));
         let [weight, bias] = scales.each_ref().map(|scale| buffer(scale));
         let norm = Norm {
-            weight: Some(Tensor::of::<f32>(&weight, &[channels]).unwrap()),
-            bias: Some(Tensor::of::<f32>(&bias, &[channels]).unwrap()),
+            weight: Some(Tensor::of::<S>(&weight, &[channels]).unwrap()),
+            bias: Some(Tensor::of::<S>(&bias, &[channels]).unwrap()),
             ..Norm::default()
         };
         let groups = if channels % 3 == 0 { 3 } else { 2 };
         let (x_tensor, y_tensor) = (
-            image(&x_buffer, shape, is_last),
-            image(&y_buffer, shape, is_last),
+            image::<T>(&x_buffer, shape, is_last),
+            image::<T>(&y_buffer, shape, is_last),
         );
         run(|encoder| ops.group_norm(encoder, x_tensor, groups, &norm, y_tensor));
-        let y = read::<f32>(&y_buffer);
+        let y = read::<T>(&y_buffer);
         let size = channels / groups;
         for (group, of_group) in places
             .iter()
@@ -87,22 +107,28 @@ fn groups_of_channels_agree() {
 }
 
 #[test]
-fn batches_agree() {
-    let mut rng = rng(240);
-    for (ops, (shape, is_last)) in both()
-        .into_iter()
-        .cycle()
-        .zip(IMAGES.into_iter().cycle())
-        .take(7)
-    {
+fn groups_of_channels_agree() {
+    groups::<f32, f32>(230);
+    groups::<f16, f16>(231);
+    groups::<bf16, f32>(232);
+    groups::<bf16, bf16>(233);
+}
+
+fn batches<T: Sample, S: Sample>(seed: u64) {
+    let mut rng = rng(seed);
+    for (ops, shape, is_last) in cases() {
         let places = places_of_channels(shape, is_last);
         let channels = shape[1];
-        let x = numbers::<f32>(&mut rng, shape.iter().product(), 5.0);
-        let [weight, bias, mean, variance] =
-            [(); 4].map(|()| numbers::<f32>(&mut rng, channels, 2.5));
-        let (x_buffer, y_buffer) = (buffer(&x), room::<f32>(x.len()));
-        let buffers = [&weight, &bias, &mean, &variance].map(|values| buffer(values));
-        let [weights, biases, means, variances] = buffers
+        let x = image_numbers::<T>(&mut rng, shape, 5.0);
+        let [weight, bias] = [(); 2].map(|()| numbers::<S>(&mut rng, channels, 2.5));
+        let [mean, variance] = [(); 2].map(|()| numbers::<f32>(&mut rng, channels, 2.5));
+        let (x_buffer, y_buffer) = (buffer(&x), room::<T>(x.len()));
+        let scales = [&weight, &bias].map(|values| buffer(values));
+        let buffers = [&mean, &variance].map(|values| buffer(values));
+        let [weights, biases] = scales
+            .each_ref()
+            .map(|buffer| Tensor::of::<S>(buffer, &[channels]).unwrap());
+        let [means, variances] = buffers
             .each_ref()
             .map(|buffer| Tensor::of::<f32>(buffer, &[channels]).unwrap());
         let norm = Norm {
@@ -111,21 +137,27 @@ fn batches_agree() {
             ..Norm::default()
         };
         let (x_tensor, y_tensor) = (
-            image(&x_buffer, shape, is_last),
-            image(&y_buffer, shape, is_last),
+            image::<T>(&x_buffer, shape, is_last),
+            image::<T>(&y_buffer, shape, is_last),
         );
         run(|encoder| ops.batch_norm(encoder, x_tensor, means, variances, &norm, y_tensor));
-        let given = read::<f32>(&y_buffer);
+        let given = read::<T>(&y_buffer);
         let running = RunningStatistics {
             mean: means,
             variance: variances,
             momentum: 0.3,
         };
         run(|encoder| ops.batch_norm_training(encoder, x_tensor, Some(running), &norm, y_tensor));
-        let trained = read::<f32>(&y_buffer);
-        let (new_means, new_variances) = (read::<f32>(&buffers[2]), read::<f32>(&buffers[3]));
+        let trained = read::<T>(&y_buffer);
+        let (new_means, new_variances) = (read::<f32>(&buffers[0]), read::<f32>(&buffers[1]));
         run(|encoder| ops.batch_norm_training(encoder, x_tensor, None, &norm, y_tensor));
-        assert_eq!(read::<f32>(&y_buffer), trained);
+        let again = read::<T>(&y_buffer);
+        assert!(
+            again
+                .iter()
+                .zip(&trained)
+                .all(|(y, other)| is_same(*y, *other))
+        );
         for channel in 0..channels {
             let all: Vec<usize> = places
                 .iter()
@@ -157,13 +189,22 @@ fn batches_agree() {
             let near = |new: f32, old: f64, of_batch: f64| {
                 let exact = (1.0 - f64::from(0.3f32)) * old + f64::from(0.3f32) * of_batch;
                 let off = (f64::from(new) - exact).abs();
-                assert!(
-                    off <= 16.0 * EPSILON * (old.abs() + of_batch),
-                    "{new} is not {exact}"
-                );
+                let is_right = match of_batch.is_finite() {
+                    true => off <= 16.0 * EPSILON * (old.abs() + of_batch),
+                    false => !new.is_finite(),
+                };
+                assert!(is_right, "{new} is not {exact}");
             };
             near(new_means[channel], old_mean, mean);
             near(new_variances[channel], old_variance, unbiased);
         }
     }
+}
+
+#[test]
+fn batches_agree() {
+    batches::<f32, f32>(240);
+    batches::<f16, f32>(241);
+    batches::<f16, f16>(242);
+    batches::<bf16, bf16>(243);
 }

@@ -7,7 +7,7 @@ use rand::Rng;
 use super::index::{at, indices, inside};
 use super::rows::both;
 use super::spread::{Spread, number, positions, shape_of_rank, small};
-use super::values::{Sample, read};
+use super::values::{Sample, is_same, or_not_finite, read};
 use crate::support::{EPSILON, buffer, ops, rng, run};
 
 fn scatters<T: Sample, I: Sample>(seed: u64, rounds: usize) {
@@ -100,7 +100,10 @@ fn adds<T: Sample, I: Sample>(seed: u64, rounds: usize, add: impl Fn(T, T) -> T)
             .collect();
         let index: Vec<I> = indices(&mut rng, index_shape.iter().product(), shape[axis]);
         let values: Vec<T> = (0..x_shape.iter().product())
-            .map(|_| T::random(&mut rng))
+            .map(|_| {
+                let value = T::random(&mut rng);
+                or_not_finite(&mut rng, value)
+            })
             .collect();
         let before: Vec<T> = (0..shape.iter().product())
             .map(|_| T::random(&mut rng))
@@ -124,11 +127,12 @@ fn adds<T: Sample, I: Sample>(seed: u64, rounds: usize, add: impl Fn(T, T) -> T)
                 exact[place] = add(exact[place], *value);
             }
         }
-        assert_eq!(
-            y.read::<T>(),
-            exact,
-            "{shape:?} {x_shape:?} {axis} {index:?}"
-        );
+        let is_right = y
+            .read::<T>()
+            .into_iter()
+            .zip(exact)
+            .all(|(y, exact)| is_same(y, exact));
+        assert!(is_right, "{shape:?} {x_shape:?} {axis} {index:?}");
     }
 }
 
@@ -139,6 +143,9 @@ fn elements_are_added_in_order() {
     adds::<bf16, u32>(333, 15, |a, b| bf16::from_f32(a.to_f32() + b.to_f32()));
     adds::<i8, i64>(334, 15, i8::wrapping_add);
     adds::<i64, i64>(335, 15, i64::wrapping_add);
+    adds::<u8, i32>(337, 15, u8::wrapping_add);
+    adds::<u32, i64>(338, 15, u32::wrapping_add);
+    adds::<i32, u32>(339, 15, i32::wrapping_add);
 }
 
 /// The gradient of an embedding: rows added to rows, and one long column.

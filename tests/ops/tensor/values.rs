@@ -101,6 +101,21 @@ pub fn is_close<T: Sample>(y: T, exact: f64, units: f64) -> bool {
         || (y.abs() == largest.abs() && nearest.abs() * (1.0 + relative) >= largest.abs())
 }
 
+/// Whether they are equal, or both NaN.
+pub fn is_same<T: Sample>(y: T, exact: T) -> bool {
+    y == exact || (y.exact().is_nan() && exact.exact().is_nan())
+}
+
+/// `value`, but once in a while infinity of either sign or NaN; of integers the numbers nearest to these.
+pub fn or_not_finite<T: Sample>(rng: &mut SmallRng, value: T) -> T {
+    match rng.random_range(0..100) {
+        0 => T::nearest(f64::INFINITY),
+        1 => T::nearest(f64::NEG_INFINITY),
+        2 => T::nearest(f64::NAN),
+        _ => value,
+    }
+}
+
 /// Random elements, after those that calculations stumble over.
 pub fn samples<T: Sample>(rng: &mut SmallRng, count: usize) -> Vec<T> {
     let special = [
