@@ -13,8 +13,6 @@ mod empty;
 mod index;
 mod layouts;
 mod mask;
-mod matmul;
-mod matmul_int8;
 mod named;
 mod norm;
 mod norm_channels;

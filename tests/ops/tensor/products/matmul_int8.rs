@@ -6,10 +6,10 @@ use metal_bridge::ops::{DataType, Matmul, Ops, Tensor, Unary};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-use super::products::{ACTIVATIONS, Operand, activated, positions};
-use super::rows::both;
-use super::values::{Sample, half_unit, least, read, room};
+use super::{ACTIVATIONS, Operand, activated, positions};
 use crate::support::{EPSILON, buffer, ops, refused, rng, run};
+use crate::tensor::rows::both;
+use crate::tensor::values::{Sample, half_unit, least, read, room};
 
 /// The least and the largest number now and then, so that sums become as large as they can.
 fn byte<T: Sample>(rng: &mut SmallRng) -> T {

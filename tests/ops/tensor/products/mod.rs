@@ -1,15 +1,18 @@
-//! Operands of products of matrices, and the bound of their errors.
+//! Products of matrices: their operands, and the bound of their errors.
+
+mod matmul;
+mod matmul_int8;
 
 use metal_bridge::Buffer;
 use metal_bridge::ops::{DataType, Matmul, Tensor, Unary, View};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-use super::layouts::{places, random_strides};
-use super::unary;
-use super::values::{Sample, half_unit, least, read};
 use crate::chosen::{By, mps};
 use crate::support::{EPSILON, buffer, run};
+use crate::tensor::layouts::{places, random_strides};
+use crate::tensor::unary;
+use crate::tensor::values::{Sample, half_unit, least, read};
 
 /// A tensor of random strides with its values in row-major order.
 pub struct Operand<T> {

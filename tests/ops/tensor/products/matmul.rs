@@ -6,11 +6,11 @@ use metal_bridge::ops::{Matmul, Tensor, Unary};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-use super::products::{ACTIVATIONS, Case, Operand, small};
-use super::rows::both;
-use super::values::{Sample, read, room};
+use super::{ACTIVATIONS, Case, Operand, small};
 use crate::chosen::everyone;
 use crate::support::{buffer, refused, rng, run};
+use crate::tensor::rows::both;
+use crate::tensor::values::{Sample, read, room};
 
 /// Shapes that fill no tile, more than one tile, several steps of k, batches, in every layout and with every option.
 fn random_products<T: Sample, Y: Sample>(seed: u64, rounds: usize) {
