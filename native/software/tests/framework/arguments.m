@@ -120,10 +120,11 @@ static void test_descriptors(void) {
     CHECK_RAISES("must be < [buffer length]", [outer setBuffers:many offsets:beyond withRange:NSMakeRange(0, 2)]);
     CHECK_RAISES("of another type", [outer setBuffers:many offsets:offsets withRange:NSMakeRange(0, 3)]);
     CHECK(*(uint64_t *)[outer_buffer contents] == first);
-    CHECK_RAISES("not inside a buffer", [inner setArgumentBuffer:inner_buffer startOffset:0
-                                                    arrayElement:NSUIntegerMax / stride + 1]);
-    CHECK_RAISES("not inside a buffer", [inner setArgumentBuffer:inner_buffer startOffset:NSUIntegerMax - stride + 1
-                                                    arrayElement:1]);
+    CHECK_RAISES("past the end of any buffer", [inner setArgumentBuffer:inner_buffer startOffset:0
+                                                           arrayElement:NSUIntegerMax / stride + 1]);
+    CHECK_RAISES("past the end of any buffer", [inner setArgumentBuffer:inner_buffer
+                                                            startOffset:NSUIntegerMax - stride + 1
+                                                           arrayElement:1]);
     CHECK_RAISES("no argument with index 9", [outer setBuffer:targets[0] offset:0 atIndex:9]);
     CHECK_RAISES("of another type", [outer setBuffer:targets[0] offset:0 atIndex:2]);
     CHECK_RAISES("not a constant", [outer constantDataAtIndex:0]);
