@@ -204,17 +204,23 @@ bool is_lasting(std::string_view name) {
            name.starts_with("stdlib-");
 }
 
-// The bytes of an entry, by its manifest.
-std::uint64_t size_of_entry(const std::string &folder) {
-    std::uint64_t bytes = 0;
+// Calls `take(name, bytes)` for each file of an entry, by its manifest, whose bytes it returns.
+template <class Take> std::size_t for_each_file(const std::string &folder, Take &&take) {
     const std::string manifest = read_file(folder + "/" + manifest_name).value_or("");
     for (std::size_t line = manifest.find('\n'); line != std::string::npos && line + 1 < manifest.size();
          line = manifest.find('\n', line + 1)) {
         const std::size_t blank = manifest.find(' ', line);
         if (blank == std::string::npos) break;
-        bytes += std::strtoull(manifest.c_str() + blank, nullptr, 10);
+        take(manifest.substr(line + 1, blank - line - 1), std::strtoull(manifest.c_str() + blank, nullptr, 10));
     }
-    return bytes + manifest.size();
+    return manifest.size();
+}
+
+std::uint64_t size_of_entry(const std::string &folder) {
+    std::uint64_t bytes = 0;
+    const std::size_t of_manifest =
+        for_each_file(folder, [&](const std::string &, std::uint64_t size) { bytes += size; });
+    return bytes + of_manifest;
 }
 
 }  // namespace
@@ -291,15 +297,12 @@ std::string Cache::find(const std::string &key) const {
 }
 
 bool Cache::is_missing(const std::string &key) const {
-    const auto is_gone = [](const std::string &path) { return access(path.c_str(), F_OK) != 0 && errno == ENOENT; };
-    const std::string path = root_ + "/" + key + "/";
-    if (is_gone(path + manifest_name)) return true;
-    const std::string manifest = read_file(path + manifest_name).value_or("");
-    for (std::size_t line = manifest.find('\n'); line != std::string::npos && line + 1 < manifest.size();
-         line = manifest.find('\n', line + 1)) {
-        if (is_gone(path + manifest.substr(line + 1, manifest.find(' ', line) - line - 1))) return true;
-    }
-    return false;
+    const std::string folder = root_ + "/" + key;
+    bool missing = msl::is_missing(folder + "/" + manifest_name);
+    for_each_file(folder, [&](const std::string &name, std::uint64_t) {
+        missing = missing || msl::is_missing(folder + "/" + name);
+    });
+    return missing;
 }
 
 void Cache::prune(std::chrono::system_clock::time_point recent) const {

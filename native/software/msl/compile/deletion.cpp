@@ -1,9 +1,7 @@
 #include "deletion.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <string>
-#include <unistd.h>
 
 #include "cache.h"
 #include "file.h"
@@ -13,8 +11,6 @@ namespace smtl::msl {
 namespace {
 
 constexpr int attempts = 4;
-
-bool is_gone(const std::string &path) { return access(path.c_str(), F_OK) != 0 && errno == ENOENT; }
 
 }  // namespace
 
@@ -26,7 +22,7 @@ bool despite_deletion(const std::function<bool()> &work, bool &deleted) {
     Cache &cache = Cache::shared();
     for (int attempt = 0; attempt < attempts; ++attempt) {
         const bool restored = cache.restore();
-        if (deleted || is_gone(toolchain.headers + "/smtl/abi.h")) (void)Toolchain::unpack_headers();
+        if (deleted || is_missing(toolchain.headers + "/smtl/abi.h")) (void)Toolchain::unpack_headers();
         const Cache::Uses uses;
         const std::size_t lost = TemporaryFolder::lost();
         {
@@ -35,7 +31,7 @@ bool despite_deletion(const std::function<bool()> &work, bool &deleted) {
             if (work()) return true;
         }
         deleted =
-            restored && (TemporaryFolder::lost() != lost || is_gone(cache.root()) || Toolchain::misses_headers() ||
+            restored && (TemporaryFolder::lost() != lost || is_missing(cache.root()) || Toolchain::misses_headers() ||
                          std::any_of(uses.keys().begin(), uses.keys().end(),
                                      [&](const std::string &key) { return cache.is_missing(key); }));
         if (!deleted) return false;

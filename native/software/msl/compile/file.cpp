@@ -106,6 +106,8 @@ bool write_file(const std::string &path, std::string_view bytes) {
     return close(file) == 0;
 }
 
+bool is_missing(const std::string &path) { return access(path.c_str(), F_OK) != 0 && errno == ENOENT; }
+
 bool make_folders(const std::string &path) {
     std::error_code error;
     std::filesystem::create_directories(path, error);
@@ -134,7 +136,7 @@ thread_local std::size_t lost_folders = 0;
 
 TemporaryFolder::~TemporaryFolder() {
     if (path_.empty()) return;
-    if (access(path_.c_str(), F_OK) != 0 && errno == ENOENT) ++lost_folders;
+    if (is_missing(path_)) ++lost_folders;
     remove_tree(path_);
 }
 

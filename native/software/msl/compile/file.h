@@ -14,6 +14,8 @@ std::optional<std::string> read_file(const std::string &path,
                                      std::size_t most = std::numeric_limits<std::size_t>::max());
 // A new file readable by its owner alone; an existing one is an error.
 bool write_file(const std::string &path, std::string_view bytes);
+// Whether nothing has that name; false if that cannot be told.
+bool is_missing(const std::string &path);
 // The folder and those above it.
 bool make_folders(const std::string &path);
 void remove_tree(const std::string &path) noexcept;
