@@ -12,7 +12,6 @@
 
 #include "cache.h"
 #include "compiler_facts.h"
-#include "deferred_checks.h"
 #include "embedded.h"
 #include "file.h"
 #include "hash.h"
@@ -26,7 +25,6 @@ namespace {
 constexpr int oldest_clang = 19;
 constexpr int newest_named_clang = 24;
 constexpr const char *server_name = "/fork_server.so";
-constexpr const char *standard_library_name = "/stdlib.pch";
 
 std::string search_path(const std::string &name) {
     const char *path = std::getenv("PATH");
@@ -94,10 +92,6 @@ std::string server_library(const std::string &clang, const std::string &headers)
         return result.succeeded;
     });
     return entry.empty() ? "" : entry + server_name;
-}
-
-std::string standard_library_key(const Toolchain &toolchain, const Dialect &dialect) {
-    return "stdlib-" + Hash().add(toolchain.fingerprint).add(dialect.name()).digest();
 }
 
 Toolchain find_toolchain() {
@@ -339,37 +333,6 @@ std::vector<std::string> Toolchain::link_arguments(const Dialect &dialect, const
         if (argument == link_output) argument = output;
     }
     return arguments;
-}
-
-std::string Toolchain::standard_library(const Dialect &dialect, std::string &errors) const {
-    const std::string entry =
-        Cache::shared().entry(standard_library_key(*this, dialect), [&](const std::string &folder) {
-            std::vector<std::string> arguments = compile_arguments(dialect);
-            // No time stamps: the same headers give the same file, whoever compiles them.
-            for (const char *argument :
-                 {"-Xclang", "-fno-pch-timestamp", "-fpch-instantiate-templates", "-x", "c++-header"}) {
-                arguments.emplace_back(argument);
-            }
-            arguments.insert(arguments.end(), {headers + "/msl/stdlib.h", "-o", folder + standard_library_name});
-            const ProcessResult result = run(arguments, "", folder);
-            if (!result.succeeded) errors = "the standard library does not compile:\n" + result.errors;
-            (void)unlink((folder + "/errors").c_str());
-            if (result.succeeded) (void)forget_deferred_checks(folder + standard_library_name, version);
-            return result.succeeded;
-        });
-    if (entry.empty()) {
-        if (errors.empty()) errors = "the standard library cannot be written to " + Cache::shared().root();
-        return {};
-    }
-    return entry + standard_library_name;
-}
-
-void Toolchain::restore_standard_library(const Dialect &dialect) const {
-    const std::string key = standard_library_key(*this, dialect);
-    Cache::note(key);
-    std::string errors;  // which whatever needs the file gives too
-    if (access((Cache::shared().root() + "/" + key + standard_library_name).c_str(), R_OK) != 0)
-        (void)standard_library(dialect, errors);
 }
 
 }  // namespace smtl::msl

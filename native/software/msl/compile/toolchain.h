@@ -59,10 +59,6 @@ struct Toolchain {
     // linker.
     std::vector<std::string> link_arguments(const Dialect &dialect, const std::string &object,
                                             const std::string &output) const;
-    // The precompiled standard library, made when first asked for; empty with `errors` on failure.
-    std::string standard_library(const Dialect &dialect, std::string &errors) const;
-    // Makes it again if somebody deleted it: what was compiled with it names it.
-    void restore_standard_library(const Dialect &dialect) const;
 };
 
 }  // namespace smtl::msl

@@ -13,6 +13,7 @@
 #include "msl/compile/file.h"
 #include "msl/compile/hash.h"
 #include "msl/compile/process.h"
+#include "msl/compile/standard_library.h"
 #include "msl/compile/toolchain.h"
 #include "msl/machine_code/initialisers.h"
 #include "msl/machine_code/machine_code.h"
@@ -34,7 +35,7 @@ std::string wrap(const std::string &translated) {
 
 bool precompile(const Toolchain &toolchain, const std::string &translated, const Dialect &dialect, bool may_mix,
                 const std::string &folder, std::string &errors, std::string &initialisers) {
-    const std::string standard = toolchain.standard_library(dialect, errors);
+    const std::string standard = standard_library(dialect, errors);
     const std::string input = folder + "/input";
     if (standard.empty() || !write_file(input, wrap(translated))) return false;
     std::vector<std::string> arguments = toolchain.compile_arguments(dialect);
@@ -188,7 +189,7 @@ std::unique_ptr<smtl_library> compile(std::string_view source, const Options &op
 std::string smtl_library::entry(const smtl::msl::Translation *translation, std::string &errors) const {
     using namespace smtl::msl;
     const Toolchain &toolchain = Toolchain::shared();
-    toolchain.restore_standard_library(dialect);
+    restore_standard_library(dialect);
     return Cache::shared().entry(key, [&](const std::string &folder) {
         std::string initialisers;
         if (!precompile(toolchain, translated, dialect, translation && may_mix_halves(*translation), folder, errors,

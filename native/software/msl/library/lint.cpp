@@ -8,6 +8,7 @@
 #include "msl/compile/deletion.h"
 #include "msl/compile/file.h"
 #include "msl/compile/process.h"
+#include "msl/compile/standard_library.h"
 #include "msl/compile/toolchain.h"
 
 namespace smtl::msl {
@@ -114,30 +115,14 @@ bool lint_once(std::string_view source, const Options &options, Diagnostics &dia
         diagnostics.push_back(general_error("the source cannot be written to " + Cache::shared().root()));
         return false;
     }
-    const std::vector<std::string> arguments = {
-        toolchain.clang,
-        "-x",
-        "clcpp",
-        "-cl-std=clc++2021",
-        "-cl-no-stdinc",
-        "-cl-single-precision-constant",
-        "-march=native",
-        "-fsyntax-only",
-        "-fdeclspec",
-        "-nostdlibinc",
-        "-isystem",
-        toolchain.headers,
-        "-include",
-        toolchain.headers + "/msl/lint.h",
-        "-fno-color-diagnostics",
-        "-fno-caret-diagnostics",
-        "-fno-diagnostics-show-option",
-        "-ftemplate-backtrace-limit=4",
-        "-fno-elide-type",
-        "-ferror-limit=0",
-        "-w",
-        "-",
-    };
+    std::string unavailable;
+    const std::string library = strict_library(unavailable);
+    if (library.empty()) {
+        diagnostics.push_back(general_error(unavailable));
+        return false;
+    }
+    std::vector<std::string> arguments = strict_arguments();
+    arguments.insert(arguments.end(), {"-fsyntax-only", "-include-pch", library, "-"});
     const ProcessResult result = toolchain.run(arguments, input, folder.path());
     std::size_t errors = 0;
     const std::string messages = select_messages(result.errors, judged, errors);
