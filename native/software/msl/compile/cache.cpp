@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "checksum.h"
 #include "file.h"
 #include "support/settings.h"
 
@@ -23,25 +24,6 @@ namespace {
 
 constexpr const char *manifest_name = "manifest";
 constexpr const char *locks_name = "locks";
-
-// A fast hash: it finds damage, not attackers. Entries are large, and every use checks them.
-std::uint64_t checksum(std::string_view bytes) {
-    constexpr std::uint64_t factor = 0x9e3779b97f4a7c15u;
-    std::uint64_t lanes[4] = {1, 2, 3, 4};
-    std::size_t i = 0;
-    for (; i + 32 <= bytes.size(); i += 32) {
-        for (std::size_t lane = 0; lane < 4; ++lane) {
-            std::uint64_t word;
-            std::memcpy(&word, bytes.data() + i + 8 * lane, sizeof word);
-            lanes[lane] = (lanes[lane] ^ word) * factor;
-            lanes[lane] ^= lanes[lane] >> 29;
-        }
-    }
-    std::uint64_t sum = bytes.size();
-    for (; i < bytes.size(); ++i) sum = (sum ^ static_cast<unsigned char>(bytes[i])) * factor;
-    for (std::uint64_t lane : lanes) sum = ((sum ^ lane) * factor) ^ (sum >> 31);
-    return sum;
-}
 
 // Code is loaded from the cache, so nobody else may write to it. Checks what was opened, since a name may come to stand
 // for something else. Returns what is wrong; empty if nothing is.
@@ -60,10 +42,11 @@ bool describe(const Descriptor &folder, const std::string &prefix, std::vector<s
         if (prefix.empty() && name == manifest_name) continue;
         const Descriptor file(folder, name, 0);
         if (!file.is_folder()) {
-            const auto bytes = file.is_file() && objection_to(file.number()).empty() ? file.read() : std::nullopt;
-            if (!bytes) return false;
-            lines.push_back(prefix + name + " " + std::to_string(bytes->size()) + " " +
-                            std::to_string(checksum(*bytes)) + "\n");
+            Checksum sum;
+            const auto add = [&](std::string_view piece) { sum.add(piece); };
+            if (!file.is_file() || !objection_to(file.number()).empty() || !file.read_in_pieces(add)) return false;
+            lines.push_back(prefix + name + " " + std::to_string(sum.size()) + " " + std::to_string(sum.value()) +
+                            "\n");
         } else if (!describe(file, prefix + name + "/", lines)) {
             return false;
         }

@@ -1,5 +1,6 @@
 #include "file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -15,17 +16,35 @@ namespace smtl::msl {
 
 namespace {
 
-std::optional<std::string> read_all(int file, std::size_t most) {
-    std::string bytes;
-    char buffer[1 << 16];
-    while (bytes.size() < most) {
-        const ssize_t count = pread(file, buffer, sizeof buffer, static_cast<off_t>(bytes.size()));
+constexpr std::size_t piece_bytes = 1 << 16;
+
+// Fills `buffer` from `place` on, as far as the file goes; nothing on failure.
+std::optional<std::size_t> read_piece(int file, std::size_t place, char (&buffer)[piece_bytes]) {
+    std::size_t filled = 0;
+    while (filled < piece_bytes) {
+        const ssize_t count = pread(file, buffer + filled, piece_bytes - filled, static_cast<off_t>(place + filled));
         if (count < 0 && errno == EINTR) continue;
         if (count < 0) return std::nullopt;
         if (count == 0) break;
-        bytes.append(buffer, static_cast<std::size_t>(count));
+        filled += static_cast<std::size_t>(count);
     }
-    if (bytes.size() > most) bytes.resize(most);
+    return filled;
+}
+
+bool read_pieces(int file, std::size_t most, const std::function<void(std::string_view)> &take) {
+    char buffer[piece_bytes];
+    for (std::size_t place = 0; place < most; place += piece_bytes) {
+        const std::optional<std::size_t> filled = read_piece(file, place, buffer);
+        if (!filled) return false;
+        take({buffer, std::min(*filled, most - place)});
+        if (*filled < piece_bytes) break;
+    }
+    return true;
+}
+
+std::optional<std::string> read_all(int file, std::size_t most) {
+    std::string bytes;
+    if (!read_pieces(file, most, [&](std::string_view piece) { bytes += piece; })) return std::nullopt;
     return bytes;
 }
 
@@ -68,6 +87,9 @@ Descriptor::~Descriptor() {
 bool Descriptor::is_file() const { return is_of_kind(number_, S_IFREG); }
 bool Descriptor::is_folder() const { return is_of_kind(number_, S_IFDIR); }
 std::optional<std::string> Descriptor::read(std::size_t most) const { return read_all(number_, most); }
+bool Descriptor::read_in_pieces(const std::function<void(std::string_view)> &take) const {
+    return read_pieces(number_, std::numeric_limits<std::size_t>::max(), take);
+}
 
 std::vector<std::string> Descriptor::names() const {
     std::vector<std::string> names;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -37,6 +38,8 @@ public:
     std::vector<std::string> names() const;
     // Of a file, from its beginning.
     std::optional<std::string> read(std::size_t most = std::numeric_limits<std::size_t>::max()) const;
+    // The same in pieces, each but the last of them of a power of two bytes; false if the file cannot be read.
+    bool read_in_pieces(const std::function<void(std::string_view)> &take) const;
 
 private:
     int number_;

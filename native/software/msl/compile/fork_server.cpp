@@ -180,6 +180,8 @@ std::vector<std::string> environment_of_server(const ProcessStart &start, const 
     }
     environment.push_back(std::string(preload) + library + (others.empty() ? "" : ":" + others));
     environment.push_back(std::string(SMTL_FORK_SERVER_PROGRAM "=") + program);
+    // A function is looked up once in the server, and not in each compilation.
+    environment.emplace_back("LD_BIND_NOW=1");
     return environment;
 }
 
@@ -188,6 +190,14 @@ std::vector<std::string> environment_of_server(const ProcessStart &start, const 
 struct ForkServer::Connection {
     Connection(int to_server, pid_t the_server)
         : socket(to_server), server(open_process(the_server)), process(the_server) {}
+    Connection(const Connection &) = delete;
+    Connection &operator=(const Connection &) = delete;
+    // A process that takes in orphans, as the first process of a container does, has to wait for the server too.
+    ~Connection() {
+        constexpr auto by_descriptor = static_cast<idtype_t>(3);  // P_PIDFD, which not every C library names
+        siginfo_t ignored;
+        if (server.is_open()) (void)waitid(by_descriptor, server.number(), &ignored, WEXITED | WNOHANG);
+    }
 
     bool is_open() const { return socket.is_open() && server.is_open(); }
 

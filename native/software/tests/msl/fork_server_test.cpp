@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -177,6 +178,23 @@ void test_lost_servers() {
     server.end();
 }
 
+// The first process of a container becomes the parent of servers, and does not collect dead ones.
+void test_parent_of_orphans() {
+    const pid_t child = fork();
+    if (child == 0) {
+        ForkServer server(Toolchain::shared().clang, library);
+        bool good = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+        for (int i = 0; i < 2; ++i) {
+            good = good && ends_by_the_server(server, compile(folder + "/child.o"), folder + "/good") &&
+                   waitpid(-1, nullptr, WNOHANG) == 0;
+            good = good && ends(server.process());
+        }
+        _exit(good ? 0 : 1);
+    }
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
 // A script in the compiler's place is not a server, and compiles as well; so does a compiler without a library.
 void test_no_server() {
     const std::string script = write("clang", "#!/bin/sh\nexec " + Toolchain::shared().clang + " \"$@\"\n");
@@ -281,6 +299,7 @@ int main() {
     test_results();
     test_bounds();
     test_lost_servers();
+    test_parent_of_orphans();
     test_no_server();
     test_threads_and_forks();
     test_closed_descriptors();

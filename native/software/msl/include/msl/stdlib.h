@@ -13,6 +13,7 @@
 #include "logging.h"
 #include "matrix.h"
 #include "pack.h"
+#include "reflection.h"
 #include "relational.h"
 #include "uniform.h"
 
