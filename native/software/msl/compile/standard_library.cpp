@@ -39,9 +39,8 @@ std::string standard_library(const Dialect &dialect, std::string &errors) {
     const Toolchain &toolchain = Toolchain::shared();
     std::vector<std::string> arguments = toolchain.compile_arguments(dialect);
     arguments.insert(arguments.end(), {"-x", "c++-header", toolchain.headers + "/msl/stdlib.h"});
-    return precompile(key_of(dialect.name()), std::move(arguments), errors, [&](const std::string &file) {
-        (void)forget_deferred_checks(file, toolchain.version);
-    });
+    return precompile(key_of(dialect.name()), std::move(arguments), errors,
+                      [&](const std::string &file) { (void)forget_deferred_checks(file, toolchain.version); });
 }
 
 void restore_standard_library(const Dialect &dialect) {
