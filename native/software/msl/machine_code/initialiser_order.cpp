@@ -5,6 +5,8 @@
 #include <set>
 #include <vector>
 
+#include "initialiser_values.h"
+
 namespace smtl::msl {
 namespace {
 
@@ -246,8 +248,8 @@ std::optional<std::string> order_initialisers(std::string_view code) {
     text += std::string(list_begin) + "appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 65535, ptr " +
             std::string(merged) + ", ptr null }]\n";
     append_own(text, code.substr(place + list.size()), module);
-    text += "\ndefine internal void " + std::string(merged) + "() " + std::string(module.attributes()) +
-            " section \".text.startup\" {\n";
+    text += "\ndefine internal void " + std::string(merged) + "() " + std::string(module.attributes()) + " " +
+            std::string(stores_apart) + " section \".text.startup\" {\n";
     for (const std::string_view initialiser : *ordered) text += "  call void " + std::string(initialiser) + "()\n";
     return text + "  ret void\n}\n";
 }

@@ -23,6 +23,27 @@ struct FunctionConstant {
     int value;  // of each component; 0 if it is not given
 };
 
+// An element of vectors.
+struct Element {
+    const char *name;
+    uint32_t data_type;  // of a scalar; the vectors of two to four come after it
+    std::size_t size;
+};
+constexpr Element elements[] = {{"float", type_float, 4}, {"half", type_half, 2}, {"int", type_int, 4},
+                                {"uint", type_uint, 4},   {"short", 37, 2},       {"ushort", 41, 2},
+                                {"char", 45, 1},          {"uchar", 49, 1}};
+
+smtl_constant_value vector_constant(uint32_t index, const Element &element, int components, int value) {
+    smtl_constant_value result{nullptr, index, element.data_type + uint32_t(components) - 1, {}};
+    const float real = float(value);
+    const _Float16 half = _Float16(value);
+    const void *bytes = element.data_type == type_float  ? static_cast<const void *>(&real)
+                        : element.data_type == type_half ? static_cast<const void *>(&half)
+                                                         : &value;
+    for (int i = 0; i < components; ++i) std::memcpy(result.bytes + std::size_t(i) * element.size, bytes, element.size);
+    return result;
+}
+
 class Program {
 public:
     Program(std::uint64_t seed, bool everything_given) : random_(seed) {
@@ -50,7 +71,8 @@ template <int N> int scaled(int a) { return a * N; }
             const float value = float(all[i].value);
             std::memcpy(values_.back().bytes, &value, sizeof value);
         }
-        for (int i = 0; i < 24; ++i) declare(std::to_string(i));
+        for (uint32_t i = 6; i < 9; ++i) declare_vector_constant(i, i < 8 || everything_given);
+        for (int i = 0; i < 28; ++i) declare(std::to_string(i));
     }
 
     // A kernel that reads some constants. It prefers later ones of the pool, and so reads few that other constants are
@@ -77,6 +99,46 @@ private:
                                               : below(int(pool_.size())))];
     }
 
+    void declare_vector_constant(uint32_t index, bool given) {
+        const Element &element = elements[below(8)];
+        const int components = 2 + below(3), value = 1 + below(96);
+        const std::string name = "fc" + std::to_string(index);
+        vectors_.push_back(
+            {element.name + std::to_string(components), name, "is_function_constant_defined(" + name + ")"});
+        source_ += "constant " + vectors_.back().type + " " + name + " [[function_constant(" + std::to_string(index) +
+                   ")]];\n";
+        pool_.push_back({"int(" + name + ".y)", given ? value : 0});
+        if (given) values_.push_back(vector_constant(index, element, components, value));
+        vector_values_.push_back(given ? value : 0);
+    }
+
+    // Vectors that are chosen or computed, alone and as elements and members.
+    void declare_vectors(const std::string &n) {
+        const Reading a = expression(), b = expression(), c = expression();
+        const int which = below(3), form = below(4);
+        const Vector &vector = vectors_[std::size_t(which)];
+        const std::string of_b = vector.type + "(" + b.text + ")", of_c = vector.type + "(" + c.text + ")";
+        const std::string chosen = "(" + a.text + " > 40 ? " + of_b + " : " + of_c + ")";
+        const int choice = a.value > 40 ? b.value : c.value;
+        const bool given = vector_values_[std::size_t(which)] > 0;
+        const std::string known = "(" + vector.defined + " ? " + vector.name + " : " + of_b + ")";
+        const int known_value = given ? vector_values_[std::size_t(which)] : b.value;
+        const std::string head_of = "constant " + vector.type + " c" + n;
+        switch (form) {
+        case 0: return add(head_of + " = " + known + ";", "int(c" + n + ".y)", known_value);
+        case 1:
+            return add(head_of + " = min(" + chosen + ", " + known + ");", "int(c" + n + ".x)",
+                       std::min(choice, known_value));
+        case 2:
+            return add(head_of + "[3] = {" + of_c + ", " + known + ", " + chosen + "};", "int(c" + n + "[1].y)",
+                       known_value);
+        default:
+            return add("struct V" + n + " { char a; " + vector.type + " v[2]; };\nconstant V" + n + " c" + n +
+                           " = {1, {" + chosen + ", " + known + "}};",
+                       "int(c" + n + ".v[0].y)", choice);
+        }
+    }
+
     Reading expression() {
         const Reading a = any(), b = any(), c = any();
         switch (below(8)) {
@@ -95,7 +157,7 @@ private:
 
     void declare(const std::string &n) {
         const Reading a = expression(), b = expression(), c = expression();
-        switch (below(14)) {
+        switch (below(18)) {
         case 0: return add("constant bool c" + n + " = " + a.text + " > 5;", "int(c" + n + ")", a.value > 5);
         case 1:
             return add("constant int4 c" + n + " = int4(" + a.text + ", " + b.text + ", " + c.text + ", 1);",
@@ -136,6 +198,10 @@ private:
             return add("constant Base c" + n + " = {{{" + a.text + ", " + b.text + "}}};", "c" + n + ".inner.i[1]",
                        b.value);
         case 12: return add("static constant uint c" + n + " = uint(" + a.text + ");", "int(c" + n + ")", a.value);
+        case 13:
+        case 14:
+        case 15:
+        case 16: return declare_vectors(n);
         default:
             return add("constant int c" + n + " = " + a.text + ";\nint f" + n + "() { return c" + n + "; }",
                        "f" + n + "()", a.value);
@@ -153,6 +219,11 @@ private:
     std::string source_;
     std::vector<Reading> pool_;
     std::vector<smtl_constant_value> values_;
+    struct Vector {
+        std::string type, name, defined;
+    };
+    std::vector<Vector> vectors_;
+    std::vector<int> vector_values_;  // of each component; 0 if it is not given
     int index_ = 0;
 };
 

@@ -42,16 +42,22 @@ constant half2x2 scaled = half2x2(1, 2, 3, 4) * 2.0h, negated = -scaled, twice =
 constant half3x2 narrowed = half3x2(float3x2(1, 2, 3, 4, 5, 6));
 constant half4x4 both[2] = {half4x4(1), half4x4(2) + half4x4(3)};
 constant float2x2 wide = float2x2(scaled) * 2;
+constant half3x3 product = half3x3(2) * half3x3(1, 2, 3, 4, 5, 6, 7, 8, 9);
+constant half3x2 turned = transpose(half2x3(1, 2, 3, 4, 5, 6));
+constant half3 cut = half4(1, 2, 3, 4).zyx + half3(1);
 kernel void run(device float *out [[buffer(0)]]) {
     const half got[] = {m[0][0], m[1][1], m[2][1], scaled[1][0], negated[0][1], twice[1][1], narrowed[2][0], both[1][3][3]};
     for (int i = 0; i < 8; ++i) out[i] = got[i];
     out[8] = wide[1][1];
+    out[9] = product[2][1];
+    out[10] = turned[1][1];
+    out[11] = cut.x;
 }
 )");
     if (!CHECK(library.library != nullptr)) return (void)std::fprintf(stderr, "%s\n", library.log.c_str());
-    std::vector<float> out(9);
+    std::vector<float> out(12);
     CHECK(run(library.specialize("run", {}), {&out}, 1).empty());
-    CHECK((out == std::vector<float>{1, 4, 5, 6, -4, 16, 5, 5, 16}));
+    CHECK((out == std::vector<float>{1, 4, 5, 6, -4, 16, 5, 5, 16, 16, 5, 4}));
 }
 
 // A function of the library that takes exactly these types is preferred to a template of the source.
