@@ -57,7 +57,8 @@ impl Ops {
     /// For up to 8 rows this runs a kernel `matvec_*`, whose time is that of reading the weights. If the device runs lanes one
     /// after another ([`LaneExecution::InTurn`]), it runs `matvec_blocks_*` instead for Q8_0 and Q4_0. For more rows it runs
     /// `matmul_*`, which uses simdgroup matrices. On a device without simdgroup matrices the kernels for few rows take any
-    /// number of rows, four at a time. The arithmetic is f32 in all of them.
+    /// number of rows, four at a time. The arithmetic is f32 in all of them. The kernels for few rows multiply a block's sum by
+    /// its scale, and not each term: the sum of `x` times the block's whole numbers must be finite.
     ///
     /// # Errors
     ///

@@ -14,10 +14,12 @@ mod stress;
 
 use std::env;
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use failure::Failure;
 use metal_bridge::Device;
 
 /// Runs Llama models through Metal: Apple's, or the software Metal on other systems.
@@ -66,7 +68,11 @@ struct ModelChoice {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Arguments::parse_from(env::args_os().map(long_option)).command {
+    let arguments = match Arguments::try_parse_from(env::args_os().map(long_option)) {
+        Ok(arguments) => arguments,
+        Err(message) => return explain(&message),
+    };
+    let outcome = match arguments.command {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
@@ -75,6 +81,14 @@ fn main() -> ExitCode {
         Command::Stress(arguments) => stress::run(&arguments),
     };
     outcome.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
+}
+
+/// Prints what was asked for, such as `--help`, or what is wrong with the arguments.
+fn explain(message: &clap::Error) -> ExitCode {
+    match message.print().and_then(|()| io::stdout().flush()) {
+        Ok(()) => ExitCode::from(u8::try_from(message.exit_code()).unwrap_or(1)),
+        Err(error) => Failure::from(error).report(),
+    }
 }
 
 /// Compilers' `-std=...` as the long option that it is here.

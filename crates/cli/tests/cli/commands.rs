@@ -53,6 +53,17 @@ fn wrong_arguments_exit_with_2() {
     assert!(text(&run(&["--version"]).stdout).contains(env!("CARGO_PKG_VERSION")));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn help_that_cannot_be_written_is_a_failure() {
+    for arguments in [&["--help"][..], &["--version"], &["help", "info"]] {
+        let full = std::fs::File::create("/dev/full").unwrap();
+        let output = command(arguments).stdout(full).output().unwrap();
+        assert_code(&output, 1);
+        assert!(text(&output.stderr).contains("No space left on device"));
+    }
+}
+
 #[cfg(not(metal_backend))]
 #[test]
 fn without_a_metal_every_command_exits_with_3() {

@@ -47,11 +47,21 @@ private:
 // A copy with another number, from `least` on.
 int moved(const Open &descriptor, int least) { return fcntl(descriptor.number(), F_DUPFD_CLOEXEC, least); }
 
-// A descriptor that this process keeps. The host may have closed it, and opened something else under its number.
+// What the descriptor stands for, in the words of /proc; empty without it.
+std::string target_of(int number) {
+    std::array<char, PATH_MAX> text{};
+    const ssize_t length = readlink(("/proc/self/fd/" + std::to_string(number)).c_str(), text.data(), text.size());
+    return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
+}
+
+// A descriptor that this process keeps. The host may have closed it, and opened something else under its number. Before
+// Linux 6.9 a descriptor of a process, an event counter and others have one inode: only their words differ.
 class Kept {
 public:
     // Under none of the numbers of the standard streams, which a host may have closed.
-    explicit Kept(int number) : number_(moved(Open(number), 3)) { (void)fstat(number_, &status_); }
+    explicit Kept(int number) : number_(moved(Open(number), 3)), target_(target_of(number_)) {
+        (void)fstat(number_, &status_);
+    }
     Kept(const Kept &) = delete;
     Kept &operator=(const Kept &) = delete;
     ~Kept() {
@@ -62,12 +72,13 @@ public:
     bool is_open() const {
         struct stat now;
         return number_ >= 0 && fstat(number_, &now) == 0 && now.st_dev == status_.st_dev &&
-               now.st_ino == status_.st_ino;
+               now.st_ino == status_.st_ino && target_of(number_) == target_;
     }
 
 private:
     int number_;
     struct stat status_{};
+    std::string target_;
 };
 
 // A descriptor of the process, ready when it ends.
