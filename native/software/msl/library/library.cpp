@@ -163,6 +163,11 @@ std::unique_ptr<smtl_library> compile_once(std::string_view source, const Option
         return nullptr;
     }
     library->reflection = std::move(*reflection);
+    // In the source's places, which a kernel's code generation no longer knows.
+    std::string &initialisers = library->reflection.initialisers;
+    if (!initialisers.empty())
+        initialisers =
+            present(read_diagnostics(initialisers, source, translation.text, options.name, options.include_paths));
     say(library->reflection.warnings);
     library->describe();
     if (!source_name.empty() && stands_alone(*preprocessed)) remember_library(source_name, *library, diagnostics);

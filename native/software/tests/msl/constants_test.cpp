@@ -458,6 +458,20 @@ kernel void k(device float *out) { out[0] = z::n; out[1] = z::h; out[2] = z::u; 
     }
 }
 
+// What only some values of a function constant leave open is an error at the variable, in the source's columns.
+void test_places() {
+    const compiled library(head + R"(constant int n [[function_constant(0)]];
+int steps(uint a) { int s = 0; while (a > 1) { a = (a & 1) ? a * 3 + 1 : a / 2; if (++s > 1000000) break; } return s; }
+constant float4 v = is_function_constant_defined(n) ? float4(n) : float4(1); constant int far = steps(n);
+kernel void k(device float *out) { out[0] = v.x + far; }
+)");
+    if (!CHECK(library.library != nullptr)) return (void)std::fprintf(stderr, "%s\n", library.log.c_str());
+    std::string error;
+    CHECK(library.specialize("k", {constant(0, type_int, 837799)}, &error).empty());
+    if (!CHECK(error.find(":5:91: error: a variable outside of functions needs a constant expression") != error.npos))
+        std::fprintf(stderr, "%s\n", error.c_str());
+}
+
 }  // namespace
 
 int main(int count, char **arguments) {
@@ -466,6 +480,7 @@ int main(int count, char **arguments) {
     test_conditions();
     test_undecided_conditions();
     test_values();
+    test_places();
     for (std::uint64_t seed = 0; seed < programs; ++seed) test_chains(seed);
     return check::report("msl/constants_test");
 }
