@@ -137,13 +137,15 @@ constant constexpr uint written_block = BLOCK > 64 ? 64 : BLOCK;
 // Whole blocks from element `i` on; returns where the next would not be whole. A block is loaded before it is stored,
 // since y may be x.
 template <uint block, Along along, typename T>
-inline ulong write_blocks(constant NormArguments &arguments, thread const Writer<T> &writer, Run run, ulong i,
+INLINE ulong write_blocks(constant NormArguments &arguments, thread const Writer<T> &writer, Run run, ulong i,
                           ulong size) {
     for (; i + block <= size; i += block) {
         float values[block];
+        BLOCK_LOOP
         for (uint k = 0; k < block; k++) {
             values[k] = writer.template value<along>(arguments, run, i + k);
         }
+        BLOCK_LOOP
         for (uint k = 0; k < block; k++) {
             writer.y[run.elements.y + i + k] = Element<T>::put(values[k]);
         }
@@ -153,7 +155,7 @@ inline ulong write_blocks(constant NormArguments &arguments, thread const Writer
 
 // A run, by this thread alone or by those side by side.
 template <Along along, typename T>
-inline void write_run(constant NormArguments &arguments, thread const Writer<T> &writer, Run run, ulong i) {
+INLINE void write_run(constant NormArguments &arguments, thread const Writer<T> &writer, Run run, ulong i) {
     const ulong size = arguments.rows.reduced.shape[0];
     if (is_alone && along != Other) {
         i = write_blocks<written_block, along>(arguments, writer, run, i, size);

@@ -120,6 +120,19 @@ template <typename Work> struct SecondStep {
 // Inlined, a function keeps the pointers of `work` in registers: in memory each store might change them.
 #define INLINE __attribute__((always_inline)) inline
 
+// Elements of a block. A GPU keeps a block in registers; where lanes run in turn, the host asks for long ones, which
+// become vector loops.
+#ifndef BLOCK
+#define BLOCK 8
+#endif
+#if BLOCK > 8
+// Unrolled, a loop is no loop any more that could be made of vectors.
+#define BLOCK_LOOP _Pragma("clang loop unroll(disable)")
+#else
+#define BLOCK_LOOP
+#endif
+constant constexpr uint short_block = 8;
+
 // Whole blocks of a row from element `i` on; returns where the next would not be whole. All elements of a block are
 // loaded before one is stored: the result may lie where an operand does, and nobody can tell a compiler that it lies
 // exactly there.
@@ -127,25 +140,21 @@ template <uint block, typename Work>
 INLINE ulong walk_blocks(constant Walk &walk, Places row, ulong i, ulong end, thread const Work &work) {
     for (; i + block <= end; i += block) {
         typename Work::result values[block];
+        BLOCK_LOOP
         for (uint k = 0; k < block; k++) {
             values[k] = work.value(stepped(row, walk, i + k));
         }
+        BLOCK_LOOP
         for (uint k = 0; SecondStep<Work>::is_needed && k < block; k++) {
             values[k] = SecondStep<Work>::of(work, values[k]);
         }
+        BLOCK_LOOP
         for (uint k = 0; k < block; k++) {
             work.store(row.at[0] + i + k, values[k]);
         }
     }
     return i;
 }
-
-// Elements of a block. A GPU keeps a block in registers; where lanes run in turn, the host asks for long ones, which
-// become vector loops.
-#ifndef BLOCK
-#define BLOCK 8
-#endif
-constant constexpr uint short_block = 8;
 
 // A loop of any length as vectors, the last of which may be masked: without single steps at its end.
 #define VECTOR_LOOP _Pragma("clang loop vectorize_width(16) interleave_count(1) vectorize_predicate(enable)")
