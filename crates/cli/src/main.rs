@@ -85,9 +85,10 @@ fn main() -> ExitCode {
 
 /// Prints what was asked for, such as `--help`, or what is wrong with the arguments.
 fn explain(message: &clap::Error) -> ExitCode {
+    let code = ExitCode::from(u8::try_from(message.exit_code()).unwrap_or(1));
     match message.print().and_then(|()| io::stdout().flush()) {
-        Ok(()) => ExitCode::from(u8::try_from(message.exit_code()).unwrap_or(1)),
-        Err(error) => Failure::from(error).report(),
+        Err(error) if !message.use_stderr() => Failure::from(error).report(),
+        _ => code,
     }
 }
 

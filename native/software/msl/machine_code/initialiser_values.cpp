@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -12,7 +13,6 @@ namespace smtl::msl {
 namespace {
 
 constexpr std::string_view local = "%smtl.value";
-constexpr std::string_view address = "getelementptr inbounds (";
 
 std::string_view take_line(std::string_view &code) {
     const std::string_view line = code.substr(0, std::min(code.find('\n'), code.size() - 1) + 1);
@@ -29,6 +29,18 @@ std::size_t find_name(std::string_view text, std::string_view name) {
     std::size_t at = text.find(name);
     while (at != std::string_view::npos && at + name.size() < text.size() && belongs_to_name(text[at + name.size()]))
         at = text.find(name, at + 1);
+    return at;
+}
+
+// Where one of these characters stands outside of brackets and quoted names; the text's length if nowhere.
+std::size_t end_of(std::string_view text, std::string_view characters) {
+    constexpr std::string_view opening = "[{<(", closing = "]}>)";
+    std::size_t depth = 0, at = 0;
+    for (; at < text.size() && (depth > 0 || characters.find(text[at]) == std::string_view::npos); ++at) {
+        if (text[at] == '"') at = std::min(text.find('"', at + 1), text.size() - 1);
+        depth += opening.find(text[at]) != std::string_view::npos;
+        depth -= closing.find(text[at]) != std::string_view::npos;
+    }
     return at;
 }
 
@@ -72,10 +84,15 @@ public:
         return text;
     }
 
-    // What a value of the type consists of; nothing if these are too many.
+    // What a value of the type consists of; nothing if these are too many, if a union has bytes besides, or if one
+    // could be an address within the value itself, which would be that of the local variable.
     std::optional<std::vector<Part>> parts(std::string_view type) const {
         std::vector<Part> parts;
         if (!add_parts(type, ", i32 0", parts)) return std::nullopt;
+        const bool holds_address = std::any_of(parts.begin(), parts.end(), [&](const Part &part) {
+            return part.type.starts_with("ptr") || (parts.size() > 1 && part.type.find("i64") != std::string::npos);
+        });
+        if (holds_address) return std::nullopt;
         return parts;
     }
 
@@ -83,8 +100,9 @@ private:
     bool add_parts(std::string_view type, const std::string &indices, std::vector<Part> &parts) const {
         constexpr std::size_t most = 1024;
         if (type.starts_with("%")) {
+            const bool is_union = type.starts_with("%union.") || type.starts_with("%\"union.");
             const auto known = named_.find(type);
-            return known != named_.end() && add_parts(known->second, indices, parts);
+            return !is_union && known != named_.end() && add_parts(known->second, indices, parts);
         }
         if (type.starts_with("[")) {
             constexpr std::string_view of = " x ";
@@ -98,12 +116,12 @@ private:
         }
         const std::size_t brace = type.starts_with("<{") ? 2 : type.starts_with("{") ? 1 : 0;
         if (brace == 0) {
-            parts.push_back({std::string(type), indices});
+            parts.push_back({widen(type), indices});
             return parts.size() <= most;
         }
         std::string_view members = type.substr(brace, type.size() - 2 * brace);
         for (std::size_t i = 0; !members.empty(); ++i) {
-            const std::size_t end = end_of_member(members);
+            const std::size_t end = end_of(members, ",");
             std::string_view member = members.substr(0, end);
             members.remove_prefix(std::min(end + 1, members.size()));
             while (member.starts_with(" ")) member.remove_prefix(1);
@@ -113,49 +131,45 @@ private:
         return true;
     }
 
-    static std::size_t end_of_member(std::string_view members) {
-        constexpr std::string_view opening = "[{<(", closing = "]}>)";
-        std::size_t depth = 0, at = 0;
-        for (; at < members.size() && (depth > 0 || members[at] != ','); ++at) {
-            if (members[at] == '"') at = members.find('"', at + 1);
-            depth += opening.find(members[at]) != std::string_view::npos;
-            depth -= closing.find(members[at]) != std::string_view::npos;
-        }
-        return at;
-    }
-
     std::map<std::string_view, std::string_view> named_;
 };
 
-// The code with wide types of the variables that have no value yet, and these variables with their types.
-std::string widen_variables(std::string_view code, const Types &types,
-                            std::map<std::string_view, std::string> &variables) {
-    constexpr std::string_view assigned = " = internal global ", none = " zeroinitializer";
-    std::string text;
-    text.reserve(code.size());
+struct Variable {
+    std::string_view type, alignment;
+};
+
+using Variables = std::map<std::string_view, Variable>;
+
+// The variables that have no value yet.
+Variables variables_without_value(std::string_view code) {
+    constexpr std::string_view assigned = " = internal global ", none = " zeroinitializer", aligned = ", align ";
+    Variables variables;
     while (!code.empty()) {
         const std::string_view line = take_line(code);
         const std::size_t at = line.starts_with("@") ? line.find(assigned) : std::string_view::npos;
-        const std::size_t end = at == std::string_view::npos ? at : line.find(none, at);
-        if (end == std::string_view::npos) {
-            text += line;
-            continue;
-        }
-        const std::size_t begin = at + assigned.size();
-        std::string &type = variables[line.substr(0, at)] = types.widen(line.substr(begin, end - begin));
-        ((text += line.substr(0, begin)) += type) += line.substr(end);
+        if (at == std::string_view::npos) continue;
+        const std::size_t begin = at + assigned.size(), end = begin + end_of(line.substr(begin), " ");
+        if (!line.substr(end).starts_with(none)) continue;
+        Variable &variable = variables[line.substr(0, at)];
+        variable.type = line.substr(begin, end - begin);
+        const std::size_t alignment = line.find(aligned, end);
+        if (alignment == std::string_view::npos) continue;
+        const std::size_t digits = alignment + aligned.size();
+        variable.alignment = line.substr(alignment, line.find_first_not_of("0123456789", digits) - alignment);
     }
-    return text;
+    return variables;
 }
 
 class Initialiser {
 public:
-    Initialiser(std::string_view variable, std::string_view type) : variable_(variable), type_(type) {}
+    Initialiser(std::string_view variable, std::string type, std::string_view alignment)
+        : variable_(variable), type_(std::move(type)), alignment_(alignment) {}
 
     void append_unchanged(std::string_view line) { text_ += line; }
 
-    // A line of the function, which uses the local variable in place of the program's.
-    void append(std::string_view line) {
+    // A line of the function, which uses the local variable in place of the program's. False if it cannot.
+    bool append(std::string_view line) {
+        constexpr std::string_view address = "getelementptr ";
         std::string changed(line);
         for (std::size_t at; (at = find_name(changed, variable_)) != std::string::npos;) {
             std::string name(local);
@@ -163,26 +177,33 @@ public:
             // An address within the variable is a constant, also of another such address; within a local variable it is
             // computed.
             for (std::size_t begin; (begin = changed.rfind(address, at)) != std::string::npos; at = begin) {
-                const std::size_t inside = begin + address.size(), end = changed.find(')', at);
-                if (changed.find(')', inside) != end) break;
+                const std::string_view rest = std::string_view(changed).substr(begin);
+                const std::size_t open = end_of(rest, "(,");
+                if (open == rest.size() || rest[open] == ',') break;
+                const std::size_t close = open + 1 + end_of(rest.substr(open + 1), ")");
+                if (begin + close < at || close == rest.size()) break;
                 name = fresh_name();
-                text_ += "  " + name + " = getelementptr inbounds " + changed.substr(inside, end - inside) + "\n";
-                changed.replace(begin, end + 1 - begin, name);
+                const std::string computed(rest.substr(open + 1, close - open - 1));
+                text_ += "  " + name + " = " + std::string(rest.substr(0, open)) + computed + "\n";
+                changed.replace(begin, close + 1, name);
             }
         }
         text_ += changed;
+        // What else is made of an address is a constant too.
+        return changed.find(std::string(local)) == std::string::npos || changed.find(" (") == std::string::npos;
     }
 
     void begin() {
-        const std::string name(local), type(type_);
-        text_ += "  " + name + " = alloca " + type + "\n  store " + type + " zeroinitializer, ptr " + name + "\n";
+        const std::string name(local);
+        text_ += "  " + name + " = alloca " + type_ + std::string(alignment_) + "\n  store " + type_ +
+                 " zeroinitializer, ptr " + name + "\n";
     }
 
     void end(const std::vector<Part> &parts) {
         const auto address_in = [&](std::string_view whole, const Part &part) {
             const std::string name = fresh_name();
-            text_ += "  " + name + " = getelementptr inbounds " + std::string(type_) + ", ptr " + std::string(whole) +
-                     part.indices + "\n";
+            text_ += "  " + name + " = getelementptr inbounds " + type_ + ", ptr " + std::string(whole) + part.indices +
+                     "\n";
             return name;
         };
         for (const Part &part : parts) {
@@ -197,14 +218,16 @@ public:
 private:
     std::string fresh_name() { return std::string(local) + "." + std::to_string(names_++); }
 
-    std::string_view variable_, type_;
+    std::string_view variable_;
+    std::string type_;
+    std::string_view alignment_;
     std::size_t names_ = 0;
     std::string text_;
 };
 
-// The function, or nothing if it stays as it is.
-std::optional<std::string> compute_locally(std::string_view function, const Types &types,
-                                           const std::map<std::string_view, std::string> &variables) {
+// The function, or nothing if it stays as it is. `wide` gets the variable.
+std::optional<std::string> compute_locally(std::string_view function, const Types &types, const Variables &variables,
+                                           std::set<std::string_view> &wide) {
     // What clang says of a variable that has its value.
     constexpr std::string_view finished = "@llvm.invariant.start.p0(", body = " section ";
     const std::size_t last = function.find(finished);
@@ -214,11 +237,11 @@ std::optional<std::string> compute_locally(std::string_view function, const Type
     const std::size_t name = rest.find("ptr @");
     if (name == std::string_view::npos) return std::nullopt;
     const auto variable = variables.find(rest.substr(name + 4, rest.rfind(')') - name - 4));
-    const auto parts = variable == variables.end() ? std::nullopt : types.parts(variable->second);
+    const auto parts = variable == variables.end() ? std::nullopt : types.parts(variable->second.type);
     const std::string_view head = take_line(function);
     const std::size_t attributes = head.find(body);
     if (!parts || attributes == std::string_view::npos) return std::nullopt;
-    Initialiser initialiser(variable->first, variable->second);
+    Initialiser initialiser(variable->first, types.widen(variable->second.type), variable->second.alignment);
     initialiser.append_unchanged(head.substr(0, attributes));
     initialiser.append_unchanged(" " + std::string(stores_apart));
     initialiser.append_unchanged(head.substr(attributes));
@@ -227,22 +250,40 @@ std::optional<std::string> compute_locally(std::string_view function, const Type
     while (!function.empty()) {
         const std::string_view line = take_line(function);
         if (line.find(finished) == std::string_view::npos) {
-            initialiser.append(line);
+            if (!initialiser.append(line)) return std::nullopt;
             continue;
         }
         initialiser.end(*parts);
         initialiser.append_unchanged(line);
     }
+    wide.insert(variable->first);
     return initialiser.text();
+}
+
+// The code with wide types of these variables.
+std::string widen(std::string_view code, const Types &types, const Variables &variables,
+                  const std::set<std::string_view> &wide) {
+    std::string text;
+    text.reserve(code.size());
+    while (!code.empty()) {
+        const std::string_view line = take_line(code), name = line.substr(0, line.find(" = "));
+        if (!line.starts_with("@") || !wide.contains(name)) {
+            text += line;
+            continue;
+        }
+        const std::string_view type = variables.at(name).type;
+        const std::size_t at = line.find(type, name.size());
+        ((text += line.substr(0, at)) += types.widen(type)) += line.substr(at + type.size());
+    }
+    return text;
 }
 
 }  // namespace
 
-std::string compute_values_locally(std::string_view original) {
-    const Types types(original);
-    std::map<std::string_view, std::string> variables;
-    const std::string wide = widen_variables(original, types, variables);
-    std::string_view code = wide;
+std::string compute_values_locally(std::string_view code) {
+    const Variables variables = variables_without_value(code);
+    const Types types(code);
+    std::set<std::string_view> wide;
     constexpr std::string_view head = "define internal void @__cxx_global_var_init", end_of_function = "\n}\n";
     std::string text;
     for (std::size_t at; (at = code.find(head)) != std::string_view::npos;) {
@@ -250,10 +291,10 @@ std::string compute_values_locally(std::string_view original) {
         if (end == std::string_view::npos) break;
         text += code.substr(0, at);
         const std::string_view function = code.substr(at, end + end_of_function.size() - at);
-        text += compute_locally(function, types, variables).value_or(std::string(function));
+        text += compute_locally(function, types, variables, wide).value_or(std::string(function));
         code.remove_prefix(at + function.size());
     }
-    return text += code;
+    return widen(text += code, types, variables, wide);
 }
 
 }  // namespace smtl::msl

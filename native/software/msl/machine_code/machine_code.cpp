@@ -19,23 +19,21 @@ ProcessResult compile_object(const Dialect &dialect, const std::string &precompi
                              const std::string &object, bool initialises) {
     const std::string code = folder + "/code", edited = folder + "/edited";
     const std::vector<std::string> arguments = Toolchain::shared().compile_arguments(dialect);
-    std::vector<std::string> first = arguments;
-    first.insert(first.end(), {"-include-pch", precompiled + "/library.pch", "-w", "-x", "c++", "-", "-S", "-emit-llvm",
-                               "-Xclang", "-disable-llvm-passes", "-o", code});
-    ProcessResult result = Toolchain::shared().run(first, folder + "/input", folder);
-    std::optional<std::string> text = result.succeeded ? read_file(code) : std::nullopt;
-    (void)unlink(code.c_str());
-    if (text) {
-        text = order_initialisers(*text);
-        if (!text) result.errors = not_computed;
-    }
-    if (text) text = compute_values_locally(*text);
-    if (text) text = drop_device_attributes(define_padding(define_operations(*text, !dialect.sanitize)));
-    if (text && expands_saturation && !dialect.sanitize) text = expand_saturation(*text);
-    if (!text || !write_file(edited, *text)) {
-        result.succeeded = false;
-        return result;
-    }
+    ProcessResult result;
+    // Clang's code, before its optimiser.
+    const auto intermediate = [&](bool stores_three) -> std::optional<std::string> {
+        std::vector<std::string> first = arguments;
+        first.insert(first.end(), {"-include-pch", precompiled + "/library.pch", "-w", "-x", "c++", "-", "-S",
+                                   "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-o", code});
+        if (stores_three) first.insert(first.end(), {"-Xclang", "-fpreserve-vec3-type"});
+        result = Toolchain::shared().run(first, folder + "/input", folder);
+        const std::optional<std::string> text = result.succeeded ? read_file(code) : std::nullopt;
+        (void)unlink(code.c_str());
+        std::optional<std::string> ordered = text ? order_initialisers(*text) : std::nullopt;
+        if (text && !ordered) result.errors = not_computed;
+        result.succeeded = ordered.has_value();
+        return ordered;
+    };
     const auto compile_from = [&](const std::string &input, std::vector<std::string> options) {
         options.insert(options.begin(), arguments.begin(), arguments.end());
         options.insert(options.end(), {"-w", "-x", "ir", input});
@@ -43,12 +41,37 @@ ProcessResult compile_object(const Dialect &dialect, const std::string &precompi
         (void)unlink(input.c_str());
         return result.succeeded;
     };
-    // The optimiser computes variables only from what it has simplified before. An instrumented kernel is not optimised
-    // twice: accesses would be lost.
-    const bool twice = initialises && !dialect.sanitize;
-    if (twice && !compile_from(edited, {"-fno-vectorize", "-fno-slp-vectorize", "-S", "-emit-llvm", "-o", code}))
-        return result;
-    (void)compile_from(twice ? code : edited, {"-c", "-o", object});
+    const auto compile_text = [&](std::string edited_text, const std::vector<std::string> &options) {
+        edited_text = drop_device_attributes(define_padding(define_operations(edited_text, !dialect.sanitize)));
+        if (expands_saturation && !dialect.sanitize) edited_text = expand_saturation(edited_text);
+        result.succeeded = write_file(edited, edited_text);
+        return result.succeeded && compile_from(edited, options);
+    };
+    const std::vector<std::string> to_object = {"-c", "-o", object};
+    // The optimiser computes variables only from what it has simplified before: some need it twice. Loops stay as they
+    // are for the second time. An instrumented kernel is not optimised twice: accesses would be lost.
+    const std::vector<std::string> to_code = {"-fno-vectorize",
+                                              "-fno-slp-vectorize",
+                                              "-mllvm",
+                                              "-unroll-runtime=false",
+                                              "-mllvm",
+                                              "-unroll-allow-partial=false",
+                                              "-S",
+                                              "-emit-llvm",
+                                              "-o",
+                                              code};
+    const auto is_complete = [&] {
+        return !initialises || !has_initialisers(read_file(object).value_or(""), dialect.sanitize);
+    };
+    // The optimiser does not compute a vector of three that is stored as one of four, unless it is computed locally.
+    std::optional<std::string> text = intermediate(initialises);
+    if (!text || !compile_text(*text, to_object) || is_complete()) return result;
+    text = intermediate(false);
+    if (!text) return result;
+    const std::string local = compute_values_locally(*text);
+    const bool made = dialect.sanitize ? compile_text(local, to_object)
+                                       : compile_text(local, to_code) && compile_from(code, to_object);
+    if (!made) result.errors = not_computed;
     return result;
 }
 

@@ -458,6 +458,44 @@ kernel void k(device float *out) { out[0] = z::n; out[1] = z::h; out[2] = z::u; 
     }
 }
 
+// Kernel `k` writes 1 if the constants have the values that they must have, for c = {1, 2, 3}; what is not computed is
+// an error in their line. Each of these could be computed wrong in another place than its own.
+void test_structures() {
+    const float three[4] = {1, 2, 3, 0};
+    smtl_constant_value value = constant(0, type_float + 2, 0);
+    std::memcpy(value.bytes, three, sizeof three);
+    const struct {
+        const char *declarations, *condition;
+        bool is_computed;
+    } cases[] = {
+        {"struct alignas(64) S { float3 v; }; constant S s = {is_function_constant_defined(c) ? c : float3(1)};",
+         "s.v.z == 3", true},
+        {"namespace { struct S { int a; float3 v; }; constant S s = {3, c * 2}; }", "s.a == 3 && s.v.z == 6", true},
+        {"struct P { int a, b; }; struct S { mutable int m; P x, y; }; constant S s = {1, {0, 0}, {1, 2}};",
+         "s.x.b == 0 && s.y.b == 2", true},
+        // Its own address, in three forms.
+        {"struct S { constant S *self; float3 v; }; constant S s = {&s, c * 2};", "s.self == &s && s.self->v.y == 4",
+         true},
+        {"struct S { float3 v; ulong p; S(float3 x) : v(x) { p = (ulong)&v; } }; constant S s = S(c * 2);",
+         "s.p == (ulong)&s.v && s.v.y == 4", true},
+        {"union P { ulong n; constant float3 *p; }; struct S { float3 v; P p; }; constant S s = {c * 2, {.p = &s.v}};",
+         "s.p.p == &s.v && s.v.y == 4", true},
+        // Bytes of a union that its first member does not have.
+        {"struct A { char a; float b; }; union U { A s; int i[2]; U(int x) : i{x, 2} {} };\nconstant U s = U(int(c.y) << 20);",
+         "s.i[0] == 2 << 20 && s.i[1] == 2", false},
+    };
+    for (const auto &[declarations, condition, is_computed] : cases) {
+        const compiled library(head + "constant float3 c [[function_constant(0)]];\n" + declarations +
+                               "\nkernel void k(device float *out) { out[0] = " + condition + "; }\n");
+        std::string error = library.log;
+        std::vector<float> out(1);
+        const std::string path = library.library ? library.specialize("k", {value}, &error) : "";
+        const bool good = is_computed ? !path.empty() && run(path, {&out}, 1).empty() && out[0] == 1
+                                      : path.empty() && error.find("needs a constant expression") != error.npos;
+        if (!CHECK(good)) std::fprintf(stderr, "%s\n%s\n%g\n", declarations, error.c_str(), double(out[0]));
+    }
+}
+
 // What only some values of a function constant leave open is an error at the variable, in the source's columns.
 void test_places() {
     const compiled library(head + R"(constant int n [[function_constant(0)]];
@@ -480,6 +518,7 @@ int main(int count, char **arguments) {
     test_conditions();
     test_undecided_conditions();
     test_values();
+    test_structures();
     test_places();
     for (std::uint64_t seed = 0; seed < programs; ++seed) test_chains(seed);
     return check::report("msl/constants_test");
