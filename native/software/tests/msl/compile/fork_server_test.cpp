@@ -289,7 +289,7 @@ void test_users() {
 
 int main() {
     folder = "/tmp/software-metal-fork-server-XXXXXX";
-    if (!CHECK(mkdtemp(folder.data()) != nullptr)) return check::report("msl/fork_server_test");
+    if (!CHECK(mkdtemp(folder.data()) != nullptr)) return check::report("msl/compile/fork_server_test");
     setenv("SOFTWARE_METAL_CACHE", (folder + "/cache").c_str(), 1);
     // Makes the library.
     CHECK(Toolchain::shared().problem.empty());
@@ -305,5 +305,5 @@ int main() {
     test_closed_descriptors();
     test_users();
     fs::remove_all(folder);
-    return check::report("msl/fork_server_test");
+    return check::report("msl/compile/fork_server_test");
 }

@@ -367,5 +367,5 @@ int main() {
     test_damaged_library();
     CHECK(count_temporary(Cache::shared().root()) == 0);
     fs::remove_all(folder);
-    return check::report("msl/cache_test");
+    return check::report("msl/compile/cache_test");
 }

@@ -110,12 +110,12 @@ void test_again_and_again() {
 
 int main() {
     std::string folder = "/tmp/software-metal-deleted-XXXXXX";
-    if (!CHECK(mkdtemp(folder.data()) != nullptr)) return check::report("msl/deleted_cache_test");
+    if (!CHECK(mkdtemp(folder.data()) != nullptr)) return check::report("msl/compile/deleted_cache_test");
     cache = fs::path(folder) / "cache";
     setenv("SOFTWARE_METAL_CACHE", cache.c_str(), 1);
     test_between_compilations();
     test_in_the_middle();
     test_again_and_again();
     fs::remove_all(folder);
-    return check::report("msl/deleted_cache_test");
+    return check::report("msl/compile/deleted_cache_test");
 }
