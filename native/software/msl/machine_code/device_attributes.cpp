@@ -1,6 +1,6 @@
 #include "device_attributes.h"
 
-#include <algorithm>
+#include "lines.h"
 
 namespace smtl::msl {
 
@@ -8,9 +8,7 @@ std::string drop_device_attributes(std::string_view code) {
     std::string text;
     text.reserve(code.size());
     while (!code.empty()) {
-        const std::size_t end = std::min(code.find('\n'), code.size() - 1) + 1;
-        std::string line(code.substr(0, end));
-        code.remove_prefix(end);
+        std::string line(take_line(code));
         if (line.starts_with("attributes #")) {
             for (const std::string_view attribute : {" convergent ", " norecurse "}) {
                 const std::size_t at = line.find(attribute);

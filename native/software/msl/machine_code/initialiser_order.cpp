@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "initialiser_values.h"
+#include "lines.h"
 
 namespace smtl::msl {
 namespace {
@@ -205,8 +206,7 @@ void append_own(std::string &text, std::string_view code, const Module &module) 
     constexpr std::string_view assigned = " = ", global = " global ", group = ", comdat", used = "@llvm.used = ";
     bool initialising = false;
     while (!code.empty()) {
-        const std::string_view line = code.substr(0, std::min(code.find('\n'), code.size() - 1) + 1);
-        code.remove_prefix(line.size());
+        const std::string_view line = take_line(code);
         if (line.starts_with(used)) {
             append_used(text, line, module);
             continue;

@@ -9,16 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "lines.h"
+
 namespace smtl::msl {
 namespace {
 
 constexpr std::string_view local = "%smtl.value";
-
-std::string_view take_line(std::string_view &code) {
-    const std::string_view line = code.substr(0, std::min(code.find('\n'), code.size() - 1) + 1);
-    code.remove_prefix(line.size());
-    return line;
-}
 
 bool belongs_to_name(char c) {
     constexpr std::string_view others = "._$-";

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "lines.h"
+
 namespace smtl::msl {
 namespace {
 
@@ -125,9 +127,7 @@ std::string define_operations(std::string_view code, bool divides) {
     std::string text;
     text.reserve(code.size() + code.size() / 8);
     while (!code.empty()) {
-        const std::size_t end = std::min(code.find('\n'), code.size() - 1) + 1;
-        const std::string_view line = code.substr(0, end);
-        code.remove_prefix(end);
+        const std::string_view line = take_line(code);
         const std::optional<Operation> operation = read_operation(line);
         const bool shifts = operation && operation->name.find("sh") != std::string::npos;
         std::string changed;

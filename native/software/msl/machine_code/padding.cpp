@@ -1,6 +1,6 @@
 #include "padding.h"
 
-#include <algorithm>
+#include "lines.h"
 
 namespace smtl::msl {
 
@@ -9,9 +9,7 @@ std::string define_padding(std::string_view code) {
     std::string text;
     text.reserve(code.size());
     while (!code.empty()) {
-        const std::size_t end = std::min(code.find('\n'), code.size() - 1) + 1;
-        std::string_view line = code.substr(0, end);
-        code.remove_prefix(end);
+        std::string_view line = take_line(code);
         const std::size_t mask = line.find(operation) == line.npos ? line.npos : line.find(poisoned);
         if (mask != line.npos) {
             (text += line.substr(0, mask)) += "<i32 0, i32 1, i32 2, i32 2>";

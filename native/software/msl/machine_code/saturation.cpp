@@ -1,11 +1,12 @@
 #include "saturation.h"
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+
+#include "lines.h"
 
 namespace smtl::msl {
 namespace {
@@ -56,9 +57,7 @@ std::string expand_saturation(std::string_view code) {
     std::string text, definitions;
     text.reserve(code.size());
     while (!code.empty()) {
-        const std::size_t end = std::min(code.find('\n'), code.size() - 1) + 1;
-        std::string_view line = code.substr(0, end);
-        code.remove_prefix(end);
+        std::string_view line = take_line(code);
         const bool declares = line.starts_with("declare ");
         for (std::size_t at = line.find(intrinsic); at != std::string_view::npos; at = line.find(intrinsic)) {
             const std::string_view name = line.substr(at + intrinsic.size());
