@@ -116,8 +116,8 @@ impl Ops {
     /// The largest element, or the mean, of each window of `x`: `x` is `[n, c, w]` or `[n, c, h, w]`, `y` `[n, c, out]` with
     /// `out = (size + padding - dilation (window - 1) - 1) / stride + 1` without its fraction, or with the fraction rounded up if
     /// the last window then begins before the padding that follows `x`; both have one type, which is a float. What lies with
-    /// channels last is [permuted](Tensor::permute) to this order. A mean of `m` elements is wrong by at most `(m + 1) u mean(|x|)`, with
-    /// `u = 2^-24`, before it is rounded to its type. Kernel `pool` of that type.
+    /// channels last is [permuted](Tensor::permute) to this order. A mean of `m` elements is wrong by at most
+    /// `(m + 1) u mean(|x|)`, with `u = 2^-24`, before it is rounded to its type. Kernel `pool` of that type.
     ///
     /// # Errors
     ///
