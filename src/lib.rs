@@ -160,7 +160,8 @@ pub mod software;
 pub mod sys;
 
 pub use backend::{
-    Allocation, Batch, Choice, MetalBackend, MetalOps, Metrics, OperationMetrics, Peak, Qkv,
+    AllocatedTensor, Allocation, Batch, Choice, MetalBackend, MetalOps, Metrics, OperationMetrics,
+    Peak, Qkv,
 };
 pub use error::{Error, Failure, Result};
 pub use metal::blit::BlitEncoder;

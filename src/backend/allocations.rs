@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
+use crate::backend::allocated_tensor::AllocatedTensor;
 use crate::error::{Error, Failure, Result};
 use crate::metal::buffer::Buffer;
-use crate::ops::View;
+use crate::ops::{Element, Tensor};
 
 /// Shared memory that [`MetalBackend::allocate`](crate::MetalBackend::allocate) has made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -68,14 +69,18 @@ impl Allocations {
         }
     }
 
-    /// The buffer and the offset of `bytes` bytes at `address`, which may be inside an allocation. `name` is the argument's.
-    pub(super) fn find(
+    /// The elements of this shape at `address`, which may be inside an allocation. `name` is the argument's.
+    pub(super) fn tensor<T: Element>(
         &self,
         function: &'static str,
         name: &str,
-        address: *const u8,
-        bytes: usize,
-    ) -> Result<Found> {
+        address: *const T,
+        shape: &[usize],
+    ) -> Result<AllocatedTensor> {
+        // More bytes than can be counted are more than any allocation has.
+        let bytes = shape
+            .iter()
+            .fold(size_of::<T>(), |bytes, size| bytes.saturating_mul(*size));
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let below = known.buffers.range(..=address as usize).next_back();
         let found = below.map(|(start, buffer)| (address as usize - start, buffer));
@@ -88,25 +93,15 @@ impl Allocations {
                     );
                     return Err(Error::OutOfRange(Failure::new(function, message)));
                 }
-                Ok(Found {
+                Ok(AllocatedTensor {
                     buffer: buffer.clone(),
                     offset,
+                    data_type: T::DATA_TYPE,
+                    layout: Tensor::layout_of(function, shape)?,
                 })
             }
-            _ => Err(unknown(function, name, address)),
+            _ => Err(unknown(function, name, address.cast())),
         }
-    }
-}
-
-/// A place in an allocation, which it keeps alive.
-pub(super) struct Found {
-    buffer: Buffer,
-    offset: usize,
-}
-
-impl Found {
-    pub(super) fn view(&self) -> View<'_> {
-        View::new(&self.buffer, self.offset)
     }
 }
 

@@ -118,22 +118,13 @@ impl MetalOps {
         n: usize,
         k: usize,
     ) -> Result<()> {
-        let find = |name, address: *const T, rows: usize, columns: usize| {
-            // More bytes than can be counted are more than any allocation has.
-            let bytes = rows.saturating_mul(columns).saturating_mul(size_of::<T>());
-            let allocations = &self.backend().allocations;
-            allocations.find("MetalOps::matmul_ptr", name, address.cast(), bytes)
-        };
-        let (a, b, y) = (
-            find("a", a, m, k)?,
-            find("b", b, k, n)?,
-            find("y", y, m, n)?,
-        );
+        const FUNCTION: &str = "MetalOps::matmul_ptr";
+        let allocations = &self.backend().allocations;
         self.matmul_with(
             Matmul::default(),
-            Tensor::of::<T>(a.view(), &[m, k])?,
-            Tensor::of::<T>(b.view(), &[k, n])?,
-            Tensor::of::<T>(y.view(), &[m, n])?,
+            &allocations.tensor(FUNCTION, "a", a, &[m, k])?,
+            &allocations.tensor(FUNCTION, "b", b, &[k, n])?,
+            &allocations.tensor(FUNCTION, "y", y.cast_const(), &[m, n])?,
         )
     }
 
@@ -145,19 +136,13 @@ impl MetalOps {
         y: *mut T,
         count: usize,
     ) -> Result<()> {
-        // More bytes than can be counted are more than any allocation has.
-        let bytes = count.saturating_mul(size_of::<T>());
-        let find = |name, address: *const T| {
-            let allocations = &self.backend().allocations;
-            allocations.find(function, name, address.cast(), bytes)
-        };
-        let (a, b, y) = (find("a", a)?, find("b", b)?, find("y", y)?);
+        let allocations = &self.backend().allocations;
         let shape = [count];
         self.binary(
             operation,
-            Tensor::of::<T>(a.view(), &shape)?,
-            Tensor::of::<T>(b.view(), &shape)?,
-            Tensor::of::<T>(y.view(), &shape)?,
+            &allocations.tensor(function, "a", a, &shape)?,
+            &allocations.tensor(function, "b", b, &shape)?,
+            &allocations.tensor(function, "y", y.cast_const(), &shape)?,
         )
     }
 }

@@ -3,6 +3,7 @@
 use bytemuck::Pod;
 use once_cell::sync::OnceCell;
 
+use crate::backend::allocated_tensor::AllocatedTensor;
 use crate::backend::allocations::{Allocation, Allocations};
 use crate::backend::kernels::{Kernels, threads_for, threads_for_2d};
 use crate::backend::scratch::Scratch;
@@ -16,7 +17,7 @@ use crate::metal::library::CompileOptions;
 use crate::metal::pipeline::ComputePipeline;
 use crate::metal::queue::CommandQueue;
 use crate::metal::submission::Submission;
-use crate::ops::{Ops, Weight, WeightType};
+use crate::ops::{Element, Ops, Weight, WeightType};
 
 /// A device with a queue, memory and kernels. Share it in an [`Arc`](std::sync::Arc).
 #[derive(Debug)]
@@ -140,6 +141,40 @@ impl MetalBackend {
     pub fn deallocate(&self, address: *const u8, bytes: usize) -> Result<()> {
         self.allocations
             .remove("MetalBackend::deallocate", address, bytes)
+    }
+
+    /// The row-major elements without gaps at `address`, which may be inside an allocation: what every operation takes as a
+    /// [`Tensor`](crate::ops::Tensor), at once, in a [`Batch`](crate::Batch) or in an encoder.
+    ///
+    /// ```
+    /// use metal_bridge::ops::Unary;
+    /// use metal_bridge::{MetalBackend, MetalOps};
+    ///
+    /// if MetalBackend::is_available() {
+    ///     let metal = MetalOps::new(MetalBackend::initialize()?);
+    ///     let backend = metal.backend();
+    ///     let memory = backend.allocate(6 * size_of::<f32>())?;
+    ///     let x: *const f32 = memory.address.as_ptr().cast();
+    ///     let rows = backend.tensor_at(x, &[2, 3])?;
+    ///     metal.unary(Unary::Exp, &rows, &rows)?;
+    ///     metal.softmax(&rows, 1, &rows)?;
+    ///     // SAFETY: the calls have ended, and nothing else uses the memory.
+    ///     assert_eq!(unsafe { x.read() }, 1.0 / 3.0);
+    /// }
+    /// # Ok::<(), metal_bridge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] if the address is not memory of this backend, or has been deallocated, or for a shape that a
+    /// tensor cannot have; [`Error::OutOfRange`] if the allocation ends earlier.
+    pub fn tensor_at<T: Element>(
+        &self,
+        address: *const T,
+        shape: &[usize],
+    ) -> Result<AllocatedTensor> {
+        self.allocations
+            .tensor("MetalBackend::tensor_at", "the tensor", address, shape)
     }
 
     /// A buffer of `bytes` bytes.

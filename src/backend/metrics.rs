@@ -20,11 +20,13 @@ pub struct Peak {
     pub gigabytes_per_second: f64,
 }
 
-/// What an operation took, in all of its calls with one type.
+/// What an operation took, in all of its calls of one variant with one type.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OperationMetrics {
-    /// The function of [`Ops`](crate::ops::Ops), such as `Ops::matmul`; `other` for what is not one of them.
+    /// The call of [`Ops`](crate::ops::Ops), such as `Ops::matmul`; `other` for what is not one of them.
     pub operation: &'static str,
+    /// Which of the functions that the call has, such as `exp` of `Ops::unary`; none if it has one.
+    pub variant: Option<&'static str>,
     /// The type of its elements, such as `f32`; of weights, if it takes any.
     pub data_type: &'static str,
     /// Calls that had something to do.
@@ -64,6 +66,7 @@ fn rate(count: u64, time: Duration) -> f64 {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Span {
     pub(super) operation: &'static str,
+    pub(super) variant: Option<&'static str>,
     pub(super) data_type: &'static str,
     pub(super) flops: u64,
     pub(super) bytes: u64,
@@ -99,14 +102,15 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// By operation and type, those first that took most time.
+    /// By operation, variant and type, those first that took most time.
     pub fn operations(&self) -> Vec<OperationMetrics> {
         let mut rows: BTreeMap<_, OperationMetrics> = BTreeMap::new();
         for span in &self.spans {
             let row = rows
-                .entry((span.operation, span.data_type))
+                .entry((span.operation, span.variant, span.data_type))
                 .or_insert(OperationMetrics {
                     operation: span.operation,
+                    variant: span.variant,
                     data_type: span.data_type,
                     calls: 0,
                     gpu_time: Duration::ZERO,
@@ -142,6 +146,7 @@ impl Metrics {
         let row = |row: OperationMetrics| {
             json!({
                 "operation": row.operation,
+                "variant": row.variant,
                 "data_type": row.data_type,
                 "calls": row.calls,
                 "gpu_seconds": row.gpu_time.as_secs_f64(),
@@ -180,9 +185,17 @@ impl Metrics {
     }
 }
 
+/// `Ops::unary exp`, or `Ops::matmul`.
+fn name(operation: &str, variant: Option<&str>) -> String {
+    match variant {
+        Some(variant) => format!("{operation} {variant}"),
+        None => operation.to_owned(),
+    }
+}
+
 fn event(span: &Span) -> Value {
     json!({
-        "name": format!("{} {}", span.operation, span.data_type),
+        "name": format!("{} {}", name(span.operation, span.variant), span.data_type),
         "cat": "gpu",
         "ph": "X",
         "pid": 1,
@@ -191,6 +204,7 @@ fn event(span: &Span) -> Value {
         "dur": span.nanoseconds as f64 / 1e3,
         "args": {
             "operation": span.operation,
+            "variant": span.variant,
             "data_type": span.data_type,
             "flops": span.flops,
             "bytes": span.bytes,
@@ -217,7 +231,7 @@ impl fmt::Display for Metrics {
             writeln!(
                 f,
                 "| {} | {} | {} | {:.3} | {gflops} | {:.2} | {share} |",
-                row.operation,
+                name(row.operation, row.variant),
                 row.data_type,
                 row.calls,
                 row.gpu_time.as_secs_f64() * 1e3,

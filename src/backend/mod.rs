@@ -2,6 +2,7 @@
 //! engines that want one call, or a [`Batch`] of them; those that order dispatches themselves use
 //! [`Ops`](crate::ops::Ops) with a [`ComputeEncoder`](crate::ComputeEncoder).
 
+mod allocated_tensor;
 mod allocations;
 mod at_once;
 mod at_once_layers;
@@ -22,6 +23,7 @@ mod recorder;
 mod scratch;
 mod slices;
 
+pub use allocated_tensor::AllocatedTensor;
 pub use allocations::Allocation;
 pub use batch::Batch;
 pub use choice::Choice;

@@ -30,6 +30,7 @@ impl Recorder {
         let start = nanoseconds(times.gpu_start);
         let span = Span {
             operation: work.operation,
+            variant: work.variant,
             data_type: work.data_type,
             flops: work.flops,
             bytes: work.bytes,

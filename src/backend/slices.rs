@@ -30,7 +30,7 @@ pub struct Qkv {
 /// - on tensors, as [`MetalOps::binary`], and on plain buffers of `f32`, as [`MetalOps::add`] and [`MetalOps::matmul`]: nothing
 ///   is copied and no buffer is made;
 /// - on addresses of [`MetalBackend::allocate`], as [`MetalOps::add_ptr`]: the backend finds the memory, and refuses what is not
-///   its own;
+///   its own. Calls on tensors take addresses too, by [`MetalBackend::tensor_at`];
 /// - on slices of the host, as [`MetalOps::linear`]: inputs and the result are copied, and the numbers of rows follow from the
 ///   slices' lengths. Buffers for that, if they have at most 64 MiB, are kept for later calls: 16 of them at most.
 ///

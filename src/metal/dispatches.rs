@@ -7,6 +7,8 @@ use super::hazards::Hazards;
 pub(crate) struct Work {
     /// The operation.
     pub(crate) operation: &'static str,
+    /// Which of the operation's functions, if it has several.
+    pub(crate) variant: Option<&'static str>,
     /// The type of the elements.
     pub(crate) data_type: &'static str,
     /// Floating-point operations.
@@ -19,6 +21,7 @@ impl Work {
     /// What nobody has told of.
     pub(super) const OTHER: Work = Work {
         operation: "other",
+        variant: None,
         data_type: "-",
         flops: 0,
         bytes: 0,

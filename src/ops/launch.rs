@@ -116,6 +116,7 @@ impl<'a> Operand<'a> {
 /// What a dispatch takes besides its bytes, for metrics.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cost {
+    variant: Option<&'static str>,
     data_type: &'static str,
     flops: u64,
 }
@@ -124,6 +125,7 @@ impl Cost {
     /// The product of `factors` floating-point operations, in elements of this type.
     pub(crate) fn new<const N: usize>(data_type: &'static str, factors: [usize; N]) -> Cost {
         Cost {
+            variant: None,
             data_type,
             flops: factors
                 .iter()
@@ -134,9 +136,15 @@ impl Cost {
     /// No floating-point operations worth counting: the bytes say what the dispatch costs.
     pub(crate) fn bytes_only(data_type: &'static str) -> Cost {
         Cost {
+            variant: None,
             data_type,
             flops: 0,
         }
+    }
+
+    /// The same cost, of this function among those that the operation has.
+    pub(crate) fn of(self, variant: Option<&'static str>) -> Cost {
+        Cost { variant, ..self }
     }
 }
 
@@ -226,6 +234,7 @@ impl<A> Launch<'_, A> {
         let moved = |operand: &Operand<'_>| operand.moved.unwrap_or(operand.bytes) as u64;
         Work {
             operation: self.function,
+            variant: self.cost.variant,
             data_type: self.cost.data_type,
             flops: self.cost.flops,
             bytes: self.operands.iter().map(moved).sum(),

@@ -1,7 +1,7 @@
 //! The high-level calls on host slices.
 
 use crate::support::{self, EPSILON, assert_close, matrix, rng, uniform};
-use metal_bridge::ops::{Tensor, Unary, Weight, WeightType};
+use metal_bridge::ops::{DataType, Reduction, Tensor, Unary, Weight, WeightType};
 use metal_bridge::{Allocation, CompileOptions, Error, MetalBackend, MetalOps, Size, StorageMode};
 
 fn metal() -> MetalOps {
@@ -259,6 +259,66 @@ fn operations_take_addresses_of_the_backend() {
     backend
         .deallocate(next.address.as_ptr(), 16)
         .expect("gives it back");
+}
+
+#[test]
+fn every_operation_takes_tensors_at_addresses() {
+    let metal = metal();
+    let backend = metal.backend();
+    let allocation = backend.allocate(64 * 4).expect("memory");
+    let base: *mut f32 = allocation.address.as_ptr().cast();
+    elements::<f32>(allocation, 6).copy_from_slice(&[3.0, -1.0, 2.0, 0.5, 0.0, -4.0]);
+    let at = |index: usize, shape: &[usize]| {
+        let tensor = backend.tensor_at(base.wrapping_add(index).cast_const(), shape);
+        tensor.expect("is inside")
+    };
+    let (x, sorted, sums) = (at(0, &[2, 3]), at(8, &[3, 2]), at(16, &[2]));
+    let columns = x.tensor().permute(&[1, 0]).expect("two dimensions");
+    let mut batch = metal.batch();
+    batch.unary(Unary::Abs, columns, &sorted).expect("queues");
+    batch
+        .reduce(Reduction::Sum, &sorted, &[0], &sums)
+        .expect("queues after the first");
+    assert_eq!(
+        batch.barriers(),
+        1,
+        "the second reads what the first writes"
+    );
+    batch.commit().expect("commits").wait().expect("computes");
+    let seen = elements::<f32>(allocation, 64);
+    assert_eq!(seen[8..14], [3.0, 0.5, 1.0, 0.0, 2.0, 4.0]);
+    assert_eq!(seen[16..18], [6.0, 4.5]);
+
+    let halves: *const half::f16 = base.wrapping_add(20).cast();
+    let half = backend.tensor_at(halves, &[2, 3]).expect("is inside");
+    metal.convert(&x, &half).expect("converts");
+    assert_eq!(half.tensor().data_type(), DataType::F16);
+    assert_eq!(
+        elements::<u16>(allocation, 128)[40..43],
+        [0x4200, 0xbc00, 0x4000]
+    );
+
+    let error = backend
+        .tensor_at(base.cast_const(), &[5, 13])
+        .expect_err("too many");
+    assert!(matches!(error, Error::OutOfRange(_)), "{error}");
+    let error = backend
+        .tensor_at(base.cast_const(), &[1; 9])
+        .expect_err("9 dimensions");
+    assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
+    let odd = backend.tensor_at(base.wrapping_byte_add(2).cast_const(), &[2]);
+    let error = metal
+        .unary(Unary::Abs, &odd.expect("is inside"), &sums)
+        .expect_err("between elements");
+    assert!(matches!(error, Error::Misaligned(_)), "{error}");
+
+    // A tensor keeps its memory.
+    let address = allocation.address.as_ptr();
+    backend.deallocate(address, 256).expect("gives it back");
+    assert!(backend.tensor_at(base.cast_const(), &[1]).is_err());
+    metal.unary(Unary::Neg, &sums, &sums).expect("computes");
+    let kept = sums.tensor().view().buffer().wait_read_range::<f32>(16..18);
+    assert_eq!(*kept.expect("readable"), [-6.0, -4.5]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use metal_bridge::ops::{
     Attention, Binary, Convolution, Matmul, Reduction, SortOrder, Tensor, Unary, View, WeightType,
 };
 use metal_bridge::{Buffer, MetalBackend, MetalOps, OperationMetrics, Peak, StorageMode};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{self, matrix, rng};
 
@@ -181,6 +181,7 @@ fn metrics_add_up_to_the_trace() {
         let sum = |number: &dyn Fn(&Value) -> f64| -> f64 {
             let of_row = |event: &&Value| {
                 event["args"]["operation"] == row.operation
+                    && event["args"]["variant"] == json!(row.variant)
                     && event["args"]["data_type"] == row.data_type
             };
             events.iter().filter(of_row).map(number).sum()
@@ -220,16 +221,17 @@ fn metrics_add_up_to_the_trace() {
     }
     let mut calls: Vec<_> = rows
         .iter()
-        .map(|row| (row.operation, row.data_type, row.calls))
+        .map(|row| (row.operation, row.variant, row.data_type, row.calls))
         .collect();
     calls.sort_unstable();
     assert_eq!(
         calls,
         [
-            ("Ops::binary", "f32", 4),
-            ("Ops::matmul", "f32", 1),
-            ("Ops::unary", "f32", 3),
-            ("other", "-", 1)
+            ("Ops::binary", Some("add"), "f32", 1),
+            ("Ops::binary", Some("mul"), "f32", 3),
+            ("Ops::matmul", None, "f32", 1),
+            ("Ops::unary", Some("exp"), "f32", 3),
+            ("other", None, "-", 1)
         ]
     );
 
@@ -252,9 +254,12 @@ fn metrics_add_up_to_the_trace() {
         let (read, seconds) = (json["gpu_seconds"].as_f64(), row.gpu_time.as_secs_f64());
         let difference = read.expect("a number") - seconds;
         assert!(difference.abs() <= f64::EPSILON * seconds, "{row:?}");
+        assert_eq!(json["variant"], json!(row.variant));
+        let variant = row.variant.map(|variant| format!(" {variant}"));
         let cells = format!(
-            "| {} | {} | {} | {:.3} |",
+            "| {}{} | {} | {} | {:.3} |",
             row.operation,
+            variant.unwrap_or_default(),
             row.data_type,
             row.calls,
             row.gpu_time.as_secs_f64() * 1e3

@@ -1,5 +1,7 @@
 //! Functions of two tensors, or of a tensor and a number.
 
+use strum::IntoStaticStr;
+
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::ops::Ops;
@@ -15,7 +17,8 @@ const COMPARISONS: KernelNames = kernel_names!("compare");
 
 /// A function of two elements of one type, for all types. Floats of 16 bits are computed with as `f32` and rounded once.
 /// Integers wrap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum Binary {
     /// `a + b`.
@@ -51,7 +54,8 @@ impl Binary {
 }
 
 /// A comparison of two elements of one type, for all types. With NaN only [`Comparison::NotEqual`] holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Comparison {
     /// `a == b`.
     Equal,
@@ -119,7 +123,7 @@ impl Ops {
         const FUNCTION: &str = "Ops::binary";
         let (a, y) = (a.into(), y.into());
         require_type(FUNCTION, "y", &y, a.data_type())?;
-        let names = (&ARITHMETIC, operation as u32);
+        let names = (&ARITHMETIC, operation as u32, operation.into());
         self.two_operands(encoder, FUNCTION, names, a, b.into(), y)
     }
 
@@ -140,7 +144,7 @@ impl Ops {
         const FUNCTION: &str = "Ops::compare";
         let (a, y) = (a.into(), y.into());
         require_type(FUNCTION, "y", &y, DataType::U8)?;
-        let names = (&COMPARISONS, comparison as u32);
+        let names = (&COMPARISONS, comparison as u32, comparison.into());
         self.two_operands(encoder, FUNCTION, names, a, b.into(), y)
     }
 
@@ -148,7 +152,7 @@ impl Ops {
         &self,
         encoder: &mut ComputeEncoder<'_>,
         function: &'static str,
-        (kernels, operation): (&KernelNames, u32),
+        (kernels, operation, variant): (&KernelNames, u32, &'static str),
         a: Tensor<'_>,
         b: Right<'_>,
         y: Tensor<'_>,
@@ -183,6 +187,7 @@ impl Ops {
                 Constant::Bool(2, scalar.is_some()),
             ],
             scalar: scalar.unwrap_or(0),
+            variant: Some(variant),
             y,
             inputs,
         }

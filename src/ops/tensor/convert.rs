@@ -73,6 +73,7 @@ impl Ops {
                 &[Constant::Uint(1, y.data_type() as u32)]
             },
             scalar: 0,
+            variant: None,
             y,
             inputs: &[("x", x)],
         };
@@ -113,6 +114,7 @@ impl Ops {
             kernel: select_kernel(y.data_type()),
             constants: &[Constant::Bool(1, false), Constant::Bool(2, true)],
             scalar: bits,
+            variant: None,
             y,
             inputs: &[],
         };
@@ -147,6 +149,7 @@ impl Ops {
             kernel: select_kernel(y.data_type()),
             constants: &[Constant::Bool(1, true), Constant::Bool(2, false)],
             scalar: 0,
+            variant: None,
             y,
             inputs: &[("a", a), ("b", b), ("condition", condition)],
         }

@@ -80,6 +80,7 @@ impl Ops {
             kernel: kernel_of_size(&TRIANGLES, y.data_type()),
             constants: &[],
             scalar: 0,
+            variant: None,
             y,
             inputs: &[("x", x)],
         }
@@ -137,6 +138,7 @@ impl Ops {
             kernel: kernel_of_size(&ONE_HOTS, y.data_type()),
             constants: &[],
             scalar: one(y.data_type()),
+            variant: None,
             y,
             inputs: &[("index", repeated)],
         }

@@ -30,6 +30,7 @@ pub use attention::{Attention, Causality, KeyLengths};
 pub use binary::{Binary, Comparison, Right};
 pub use convolution::Convolution;
 pub use data_type::{DataType, Element};
+pub(crate) use layout::Layout;
 pub use layout::MAX_RANK;
 pub use matmul_options::Matmul;
 pub use norm::{Norm, RunningStatistics};

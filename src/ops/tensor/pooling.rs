@@ -1,6 +1,7 @@
 //! Poolings, and images in other sizes.
 
 use bytemuck::{NoUninit, Pod, Zeroable};
+use strum::IntoStaticStr;
 
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
@@ -19,7 +20,8 @@ const POOLINGS: KernelNames = kernel_names!("pool");
 const RESAMPLINGS: KernelNames = kernel_names!("resample");
 
 /// What becomes of the elements of a window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Pooling {
     /// The largest one; NaN if one is, and negative infinity without any.
     Max,
@@ -60,7 +62,8 @@ impl<const D: usize> Windows<D> {
 }
 
 /// How an image gets another size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Interpolation {
     /// The element number `floor(i size / new size)` for the new element number `i`.
     Nearest,
@@ -110,6 +113,7 @@ struct Operation {
     shader: Shader,
     kernel: &'static str,
     code: u32,
+    variant: &'static str,
 }
 
 impl Ops {
@@ -156,6 +160,7 @@ impl Ops {
             shader: Shader::Pooling,
             kernel: POOLINGS[x.data_type() as usize],
             code: pooling as u32,
+            variant: pooling.into(),
         };
         operation.encode(self, encoder, (x, x_images), (y, y_images), |images| {
             PoolingArguments {
@@ -191,6 +196,7 @@ impl Ops {
             shader: Shader::Pooling,
             kernel: POOLINGS[x.data_type() as usize],
             code: pooling as u32 | 4,
+            variant: pooling.into(),
         };
         operation.encode(self, encoder, (x, x_images), (y, y_images), |images| {
             PoolingArguments {
@@ -222,6 +228,7 @@ impl Ops {
             shader: Shader::Resampling,
             kernel: RESAMPLINGS[x.data_type() as usize],
             code: interpolation as u32,
+            variant: interpolation.into(),
         };
         operation.encode(self, encoder, (x, x_images), (y, y_images), |images| images)
     }
@@ -296,7 +303,7 @@ impl Operation {
                 y_strides: y_images.strides.map(|stride| stride as u64),
             }),
             operands: &operands,
-            cost: Cost::bytes_only(y.data_type().name()),
+            cost: Cost::bytes_only(y.data_type().name()).of(Some(self.variant)),
             threadgroup_memory: 0,
             grid: Grid::Threads {
                 grid: Size::new(across, others, 1),

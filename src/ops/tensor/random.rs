@@ -164,6 +164,7 @@ impl Ops {
             kernel: kernels[y.data_type() as usize],
             constants: &[],
             scalar: 0,
+            variant: None,
             y,
             inputs: &[],
         }

@@ -1,5 +1,7 @@
 //! What all elements along some axes give.
 
+use strum::IntoStaticStr;
+
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::ops::Ops;
@@ -19,7 +21,8 @@ const ARG_REDUCTIONS: KernelNames = kernel_names!("arg_reduce");
 ///
 /// The bounds hold if no sum, product or square on the way leaves the range of `f32`, at either end; the order of the elements is
 /// not determined. Otherwise the result may be infinite, NaN or 0 where the exact one is not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum Reduction {
     /// The sum; 0 of no elements. Of floats it is wrong by at most `u |y| + (m u)^2 sum(|x|)` before it is rounded to its type,
@@ -84,7 +87,8 @@ impl Reduction {
 }
 
 /// Which element's index is asked for: the first one of several that are equal, and the first NaN if there is one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ArgReduction {
     /// The smallest element.
     Min,
@@ -145,6 +149,7 @@ impl Ops {
             y,
             y_layout,
             in_place: false,
+            variant: Some(reduction.into()),
         }
         .encode(self, encoder)
     }
@@ -184,6 +189,7 @@ impl Ops {
             y,
             y_layout,
             in_place: false,
+            variant: Some(reduction.into()),
         }
         .encode(self, encoder)
     }

@@ -61,6 +61,8 @@ pub(super) struct Reduced<'a> {
     pub(super) y_layout: Layout,
     /// Whether `y` may be `x`.
     pub(super) in_place: bool,
+    /// Which of the operation's functions, if it has several.
+    pub(super) variant: Option<&'static str>,
 }
 
 /// How the elements are divided among threads.
@@ -98,7 +100,7 @@ impl Reduced<'_> {
             pipeline: &pipeline,
             arguments,
             operands: &operands,
-            cost: Cost::new(self.x.data_type().name(), [self.x.count()]),
+            cost: Cost::new(self.x.data_type().name(), [self.x.count()]).of(self.variant),
             threadgroup_memory: 0,
             grid,
         };

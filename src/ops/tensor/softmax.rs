@@ -82,6 +82,7 @@ impl Ops {
             y,
             y_layout: *y.layout(),
             in_place: true,
+            variant: None,
         }
         .encode(self, encoder)
     }

@@ -1,5 +1,7 @@
 //! Functions of one tensor.
 
+use strum::IntoStaticStr;
+
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::ops::Ops;
@@ -12,7 +14,8 @@ use crate::ops::tensor::walk::{Elementwise, KernelNames, kernel_names, require_t
 const KERNELS: KernelNames = kernel_names!("unary");
 
 /// A function of one element. Floats of 16 bits are computed with as `f32` and rounded once. Integers wrap.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum Unary {
     /// `-x`.
@@ -189,6 +192,7 @@ impl Ops {
             kernel: KERNELS[y.data_type() as usize],
             constants: &[Constant::Uint(1, code)],
             scalar: parameter.to_bits().into(),
+            variant: Some(operation.into()),
             y,
             inputs: &[("x", x)],
         }

@@ -26,12 +26,8 @@ impl<'a> Tensor<'a> {
         data_type: DataType,
         shape: &[usize],
     ) -> Result<Tensor<'a>> {
-        let layout = Layout::contiguous(shape).ok_or_else(|| refused("Tensor::new", shape))?;
-        Ok(Tensor {
-            view: view.into(),
-            data_type,
-            layout,
-        })
+        let layout = Tensor::layout_of("Tensor::new", shape)?;
+        Ok(Tensor::with_layout(view.into(), data_type, layout))
     }
 
     /// [`Tensor::new`] for elements of a Rust type.
@@ -64,11 +60,20 @@ impl<'a> Tensor<'a> {
             return Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
         }
         let layout = Layout::strided(shape, strides).ok_or_else(|| refused(FUNCTION, shape))?;
-        Ok(Tensor {
-            view: view.into(),
+        Ok(Tensor::with_layout(view.into(), data_type, layout))
+    }
+
+    /// Row-major elements without gaps.
+    pub(crate) fn layout_of(function: &'static str, shape: &[usize]) -> Result<Layout> {
+        Layout::contiguous(shape).ok_or_else(|| refused(function, shape))
+    }
+
+    pub(crate) fn with_layout(view: View<'a>, data_type: DataType, layout: Layout) -> Tensor<'a> {
+        Tensor {
+            view,
             data_type,
             layout,
-        })
+        }
     }
 
     /// The same elements with the dimensions in another order: the new dimension `i` is the old one `order[i]`.
@@ -242,11 +247,7 @@ impl<'a> From<&'a Buffer> for Tensor<'a> {
     fn from(buffer: &'a Buffer) -> Tensor<'a> {
         let count = buffer.len() / DataType::F32.size();
         let layout = Layout::contiguous(&[count]).expect("the elements of a buffer can be counted");
-        Tensor {
-            view: View::from(buffer),
-            data_type: DataType::F32,
-            layout,
-        }
+        Tensor::with_layout(View::from(buffer), DataType::F32, layout)
     }
 }
 

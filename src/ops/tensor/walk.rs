@@ -85,6 +85,8 @@ pub(super) struct Elementwise<'a> {
     /// What the operation has besides tensors, as bits.
     pub(super) scalar: u64,
     pub(super) y: Tensor<'a>,
+    /// Which of the operation's functions, if it has several.
+    pub(super) variant: Option<&'static str>,
     /// With their names in errors; they broadcast to the shape of `y`.
     pub(super) inputs: &'a [(&'static str, Tensor<'a>)],
 }
@@ -152,10 +154,11 @@ impl Elementwise<'_> {
     fn cost(&self) -> Cost {
         let computed = self.inputs.first().map_or(&self.y, |(_, input)| input);
         let data_type = computed.data_type().name();
-        match self.shader {
+        let cost = match self.shader {
             Shader::Unary | Shader::Binary => Cost::new(data_type, [self.y.count()]),
             _ => Cost::bytes_only(data_type),
-        }
+        };
+        cost.of(self.variant)
     }
 
     fn parts(&self) -> Result<Vec<Part<'_>>> {

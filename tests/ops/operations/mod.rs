@@ -30,7 +30,8 @@ Each call of `Ops` encodes into a `ComputeEncoder`, after it has checked all arg
 
 `Ops` takes a `Tensor` of any strides and offset, with up to 8 dimensions; an `x` marks the types of its elements. \"Broadcast\" names
 the operands that may have size 1 where the result has more. `MetalOps` has the calls of the last column: first on tensors, then, for
-some, on whole buffers of `f32` (`add`) and on addresses of `MetalBackend::allocate` (`add_ptr`).
+some, on whole buffers of `f32` (`add`) and on addresses of `MetalBackend::allocate` (`add_ptr`). All calls on tensors also take
+what `MetalBackend::tensor_at` finds at such an address.
 
 ";
 
