@@ -3,6 +3,7 @@
 
 #[cfg(software_metal)]
 mod address_spaces;
+mod addresses;
 mod argmax;
 mod attention;
 mod backend;

@@ -21,7 +21,7 @@ fn the_demo_prints_what_it_computes() {
     let widths = widths.strip_prefix("threadExecutionWidth: 32, maxTotalThreadsPerThreadgroup: ");
     let most: usize = widths.expect("widths").parse().expect("a number");
     assert!(most >= 32, "{text}");
-    for operation in ["| Ops::binary | f32 | 1 |", "| Ops::matmul | f32 | 1 |"] {
+    for operation in ["| Ops::binary add | f32 | 1 |", "| Ops::matmul | f32 | 1 |"] {
         let rows = table.iter().filter(|row| row.starts_with(operation));
         assert_eq!(rows.count(), 1, "{text}");
     }
