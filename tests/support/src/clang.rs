@@ -2,21 +2,25 @@
 
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
 /// The clang that `scripts/find-clang` finds; on macOS, Apple's.
-fn clang() -> Command {
-    if cfg!(target_os = "macos") {
-        return Command::new("clang");
-    }
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/find-clang");
-    let found = Command::new(script).output().expect("the script runs");
-    assert!(found.status.success(), "clang, which built the native code");
-    Command::new(String::from_utf8_lossy(&found.stdout).trim())
+fn clang() -> &'static str {
+    static FOUND: LazyLock<String> = LazyLock::new(|| {
+        if cfg!(target_os = "macos") {
+            return "clang".to_owned();
+        }
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/find-clang");
+        let found = Command::new(script).output().expect("the script runs");
+        assert!(found.status.success(), "clang, which built the native code");
+        String::from_utf8_lossy(&found.stdout).trim().to_owned()
+    });
+    &FOUND
 }
 
 /// What clang writes for `source`, given on its standard input.
 pub fn run_clang(arguments: &[&str], source: &str) -> Vec<u8> {
-    let mut child = clang()
+    let mut child = Command::new(clang())
         .args(arguments)
         .arg("-")
         .stdin(Stdio::piped())
