@@ -6,6 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A length that cannot be rounded is more than any memory has. */
+static NSUInteger rounded_up(NSUInteger length) {
+    const NSUInteger unit = SMTL_MEMORY_ALIGNMENT;
+    return length > NSUIntegerMax - unit ? length : (length + unit - 1) / unit * unit;
+}
+
 @implementation SMTLHeap
 
 + (smtl_object_class)objectClass {
@@ -16,7 +22,8 @@
     const char *where = "-[MTLDevice newHeapWithDescriptor:]";
     self = [super init];
     _device = device;
-    _size = [descriptor size];
+    /* A heap may be larger than its descriptor says. Blocks of whole units leave no rest that no buffer fits into. */
+    _size = rounded_up([descriptor size]);
     _type = [descriptor type];
     pthread_mutex_init(&_mutex, NULL);
     @try {
@@ -123,7 +130,7 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset) {
         return nil;
     }
     NSUInteger offset = 0;
-    NSUInteger size = [self roundedSize:length];
+    NSUInteger size = rounded_up(length);
     pthread_mutex_lock(&_mutex);
     bool taken = take_block(_blocks, size, &offset);
     if (taken) {
@@ -161,12 +168,6 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset) {
     return [[SMTLBuffer alloc] initWithHeap:self bytes:(uint8_t *)_memory.base + offset watched:part offset:offset
                                      length:length
                                     options:options];
-}
-
-/* The heap's last block may be shorter than the rounding. */
-- (NSUInteger)roundedSize:(NSUInteger)length {
-    NSUInteger rounded = (length + SMTL_MEMORY_ALIGNMENT - 1) / SMTL_MEMORY_ALIGNMENT * SMTL_MEMORY_ALIGNMENT;
-    return rounded > _size ? _size : rounded;
 }
 
 - (MTLResourceOptions)checkOptions:(MTLResourceOptions)options where:(const char *)where {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <utility>
 
 #include "cache.h"
@@ -45,44 +46,66 @@ std::vector<std::string> split_command(std::string_view text) {
     return words;
 }
 
+// The driver writes a bare name for a linker that it does not find, and another program may since have removed it.
+bool is_program(const std::string &path) { return path.starts_with("/") && access(path.c_str(), X_OK) == 0; }
+
+// The last command that the compiler prints.
+std::string last_command(const std::string &printed) {
+    const std::size_t at = printed.rfind("\n \"");
+    return printed.substr(at == std::string::npos ? 0 : at + 1);
+}
+
+bool succeeded(const std::string &clang, const ProcessResult &result, std::string &errors) {
+    if (!result.succeeded) errors += result.errors.empty() ? clang + ": failed\n" : result.errors + "\n";
+    return result.succeeded;
+}
+
+bool ask_macros(const std::string &clang, const std::string &work, const std::string &file, std::string &errors) {
+    const ProcessResult result =
+        run_process({clang, "-x", "c++", "-march=native", "-E", "-dM", "-o", file, "-"}, "", work);
+    return succeeded(clang, result, errors);
+}
+
+bool ask_link_command(const std::string &clang, const std::string &work, const std::string &file, std::string &errors) {
+    const std::string object = work + "/input.o", output = work + "/output";
+    if (!write_file(object, "")) return false;
+    // The host may have small stacks in use when a kernel first calls out: everything is bound when it is loaded. A
+    // function with the names of -init and -fini would run as the kernel is loaded. libgcc has conversions that old
+    // processors lack.
+    const ProcessResult result =
+        run_process({clang, "-###", "-shared", "-nostdlib", "-Wl,-z,now", "-Wl,--gc-sections", "-Wl,--build-id=none",
+                     "-Wl,-init=,-fini=", "-o", output, object, "-Wl,--as-needed", "-lm", "-lgcc"},
+                    "", work);
+    if (!succeeded(clang, result, errors)) return false;
+    std::string command = last_command(result.errors);
+    for (const auto &[path, name] :
+         {std::pair(object, Toolchain::link_input), std::pair(output, Toolchain::link_output)}) {
+        const std::string word = as_printed(path);
+        const std::size_t at = command.find(word);
+        if (at == std::string::npos) return false;
+        command.replace(at, word.size(), as_printed(name));
+    }
+    if (const std::vector<std::string> words = split_command(command); words.empty() || !is_program(words[0])) {
+        errors += clang + ": finds no linker (ld); PATH is " + program_path() + "\n";
+        return false;
+    }
+    return write_file(file, command);
+}
+
+// Among the words of the compiler's own command.
+bool ask_resources(const std::string &clang, const std::string &work, const std::string &file, std::string &errors) {
+    const ProcessResult result = run_process({clang, "-###", "-x", "c++", "-fsyntax-only", "-"}, "", work);
+    if (!succeeded(clang, result, errors)) return false;
+    const std::vector<std::string> words = split_command(last_command(result.errors));
+    const auto option = std::find(words.begin(), words.end(), "-resource-dir");
+    return option != words.end() && option + 1 != words.end() && write_file(file, option[1]);
+}
+
 bool ask_compiler(const std::string &clang, const std::string &folder, std::string &errors) {
     const std::string work = folder + "/work";
-    const std::string object = work + "/input.o";
-    bool good = make_folders(work) && write_file(object, "");
-    ProcessResult result;
-    if (good)
-        result =
-            run_process({clang, "-x", "c++", "-march=native", "-E", "-dM", "-o", folder + macros_name, "-"}, "", work);
-    good = good && result.succeeded;
-    if (good) {
-        // The host may have small stacks in use when a kernel first calls out: everything is bound when it is loaded.
-        // libgcc has conversions that old processors lack.
-        result = run_process({clang, "-###", "-shared", "-nostdlib", "-Wl,-z,now", "-Wl,--gc-sections",
-                              "-Wl,--build-id=none",
-                              // A function of such a name would run as the kernel is loaded.
-                              "-Wl,-init=,-fini=", "-o", work + "/output", object, "-Wl,--as-needed", "-lm", "-lgcc"},
-                             "", work);
-        std::string command = result.errors.substr(
-            result.errors.rfind("\n \"") == std::string::npos ? 0 : result.errors.rfind("\n \"") + 1);
-        for (const auto &[path, name] :
-             {std::pair(object, Toolchain::link_input), std::pair(work + "/output", Toolchain::link_output)}) {
-            const std::string word = as_printed(path);
-            const std::size_t at = command.find(word);
-            good = good && at != std::string::npos;
-            if (good) command.replace(at, word.size(), as_printed(name));
-        }
-        good = good && result.succeeded && write_file(folder + link_name, command);
-    }
-    if (good) {
-        // The words of its own command: -resource-dir, and the folder.
-        result = run_process({clang, "-###", "-x", "c++", "-fsyntax-only", "-"}, "", work);
-        const std::vector<std::string> words =
-            split_command(result.errors.substr(std::min(result.errors.find("\n \""), result.errors.size() - 1) + 1));
-        const auto option = std::find(words.begin(), words.end(), "-resource-dir");
-        good = result.succeeded && option != words.end() && option + 1 != words.end() &&
-               write_file(folder + resources_name, option[1]);
-    }
-    if (!good) errors += result.errors.empty() ? clang + ": failed\n" : result.errors + "\n";
+    const bool good = make_folders(work) && ask_macros(clang, work, folder + macros_name, errors) &&
+                      ask_link_command(clang, work, folder + link_name, errors) &&
+                      ask_resources(clang, work, folder + resources_name, errors);
     remove_tree(work);
     return good;
 }
@@ -112,10 +135,11 @@ CompilerFacts facts_of(const std::string &clang, std::string &errors) {
                              read_file(folder + resources_name).value_or("")};
     };
     const auto build = [&](const std::string &folder) { return ask_compiler(clang, folder, errors); };
-    if (stat(clang.c_str(), &status) != 0 || processor.empty()) {
+    const auto ask = [&] {
         const TemporaryFolder folder(Cache::shared().root());
         return folder.made() && build(folder.path()) ? read(folder.path()) : CompilerFacts{};
-    }
+    };
+    if (stat(clang.c_str(), &status) != 0 || processor.empty()) return ask();
     const std::string key = Hash()
                                 .add(smtl_embedded_translator)
                                 .add(clang)
@@ -124,9 +148,12 @@ CompilerFacts facts_of(const std::string &clang, std::string &errors) {
                                 .add(static_cast<std::uint64_t>(status.st_mtim.tv_sec))
                                 .add(static_cast<std::uint64_t>(status.st_mtim.tv_nsec))
                                 .add(processor)
+                                .add(program_path())  // where the compiler looks for the linker
                                 .digest();
     const std::string entry = Cache::shared().entry("compiler-" + key, build);
-    return entry.empty() ? CompilerFacts{} : read(entry);
+    if (entry.empty()) return {};
+    CompilerFacts facts = read(entry);
+    return facts.link_command.empty() || !is_program(facts.link_command[0]) ? ask() : facts;
 }
 
 }  // namespace smtl::msl

@@ -84,22 +84,15 @@ private:
 // A descriptor of the process, ready when it ends.
 int open_process(pid_t process) { return static_cast<int>(syscall(SYS_pidfd_open, process, 0)); }
 
-// What a program of this process may have at most, which is `value` for those who may raise limits.
-rlimit limit_of(__rlimit_resource resource, rlim_t value) {
-    rlimit own{};
-    (void)getrlimit(resource, &own);
-    return value <= own.rlim_max || geteuid() == 0 ? rlimit{value, value} : own;
-}
-
 std::string packet_of(const ProcessStart &start) {
     const ProcessBounds &bounds = start.bounds;
     smtl_run_request request{};
     request.arguments = static_cast<std::uint32_t>(start.arguments.size());
     request.variables = static_cast<std::uint32_t>(start.environment.size());
     request.seconds = bounds.seconds;
-    request.processor = limit_of(RLIMIT_CPU, bounds.processor_seconds);
-    request.memory = limit_of(RLIMIT_AS, bounds.address_space);
-    request.file = limit_of(RLIMIT_FSIZE, bounds.file_bytes);
+    request.processor = bounded(RLIMIT_CPU, bounds.processor_seconds);
+    request.memory = bounded(RLIMIT_AS, bounds.address_space);
+    request.file = bounded(RLIMIT_FSIZE, bounds.file_bytes);
     (void)sched_getaffinity(0, sizeof request.processors, &request.processors);
     request.nice = getpriority(PRIO_PROCESS, 0);
     std::string packet(reinterpret_cast<const char *>(&request), sizeof request);

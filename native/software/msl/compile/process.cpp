@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
@@ -22,17 +23,18 @@ extern char **environ;
 namespace smtl::msl {
 namespace {
 
-// Variables that we set, and those by which the host's environment would have the compiler look for headers.
+// Variables that we set, and those that change what the compiler or the linker makes of the same arguments.
 bool is_ours(const char *entry) {
-    for (const char *name :
-         {"TMPDIR=", "LC_ALL=", "CPATH=", "C_INCLUDE_PATH=", "CPLUS_INCLUDE_PATH=", "CCC_OVERRIDE_OPTIONS="}) {
+    for (const char *name : {"PATH=", "TMPDIR=", "LC_ALL=", "CPATH=", "C_INCLUDE_PATH=", "CPLUS_INCLUDE_PATH=",
+                             "CCC_OVERRIDE_OPTIONS=", "COMPILER_PATH=", "GCC_EXEC_PREFIX=", "LIBRARY_PATH=",
+                             "LD_RUN_PATH=", "GNUTARGET=", "LDEMULATION=", "SOURCE_DATE_EPOCH="}) {
         if (std::strncmp(entry, name, std::strlen(name)) == 0) return true;
     }
     return false;
 }
 
 void limit(pid_t process, __rlimit_resource resource, rlim_t value) {
-    const rlimit bound{value, value};
+    const rlimit bound = bounded(resource, value);
     // A limit that cannot be set leaves the program unbounded, no worse.
     (void)prlimit(process, resource, &bound, nullptr);
 }
@@ -67,9 +69,11 @@ std::string count_of(std::uint64_t number, const std::string &unit) {
 std::string reached_bound(int signal, bool too_slow, std::uint64_t processor_milliseconds,
                           const ProcessBounds &bounds) {
     if (too_slow) return "took longer than " + count_of(bounds.seconds, "second");
-    if (signal == SIGXCPU || (signal == SIGKILL && processor_milliseconds * 2 >= bounds.processor_seconds * 1000))
-        return "took more than " + count_of(bounds.processor_seconds, "second") + " of processor time";
-    if (signal == SIGXFSZ) return "wrote a file of more than " + count_of(bounds.file_bytes, "byte");
+    const rlim_t processor_seconds = bounded(RLIMIT_CPU, bounds.processor_seconds).rlim_cur;
+    if (signal == SIGXCPU || (signal == SIGKILL && processor_milliseconds * 2 >= processor_seconds * 1000))
+        return "took more than " + count_of(processor_seconds, "second") + " of processor time";
+    if (signal == SIGXFSZ)
+        return "wrote a file of more than " + count_of(bounded(RLIMIT_FSIZE, bounds.file_bytes).rlim_cur, "byte");
     return {};
 }
 
@@ -82,13 +86,13 @@ bool ran_out_of_memory(const std::string &errors) {
     return false;
 }
 
-std::vector<const char *> environment_of_programs(const std::string &temporary) {
+std::vector<const char *> environment_of_programs(const std::string &path, const std::string &temporary) {
     std::vector<const char *> environment;
     for (char **entry = environ; entry && *entry; ++entry) {
         if (!is_ours(*entry)) environment.push_back(*entry);
     }
     // Messages in English, and temporary files where they are cleaned up.
-    environment.insert(environment.end(), {"LC_ALL=C", temporary.c_str()});
+    environment.insert(environment.end(), {path.c_str(), "LC_ALL=C", temporary.c_str()});
     return environment;
 }
 
@@ -131,11 +135,22 @@ std::optional<ProcessEnd> spawn(const ProcessStart &start, std::string &error) {
 
 }  // namespace
 
+std::string program_path() {
+    const char *path = std::getenv("PATH");
+    return path && *path ? path : "/usr/local/bin:/usr/bin:/bin";
+}
+
+rlimit bounded(__rlimit_resource resource, rlim_t value) {
+    rlimit own{};
+    (void)getrlimit(resource, &own);
+    return {std::min(own.rlim_cur, value), std::min(own.rlim_max, value)};
+}
+
 ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input,
                           const std::string &folder, const ProcessBounds &bounds, ForkServer *server) {
     ProcessResult result;
-    const std::string temporary = "TMPDIR=" + folder;
-    const ProcessStart start{arguments, environment_of_programs(temporary), input.empty() ? "/dev/null" : input,
+    const std::string path = "PATH=" + program_path(), temporary = "TMPDIR=" + folder;
+    const ProcessStart start{arguments, environment_of_programs(path, temporary), input.empty() ? "/dev/null" : input,
                              folder + "/errors", bounds};
     std::optional<ProcessEnd> end;
     if (server) end = server->run(start);
@@ -157,11 +172,8 @@ ProcessResult run_process(const std::vector<std::string> &arguments, const std::
         result.errors += "error: " + arguments[0] + " " + reason + "\n";
     }
     if (!result.succeeded && ran_out_of_memory(result.errors)) {
-        rlimit own{};  // which the program has inherited
-        (void)getrlimit(RLIMIT_AS, &own);
         result.errors = "error: " + arguments[0] + " needed more than " +
-                        std::to_string(std::min<std::uint64_t>(own.rlim_cur, bounds.address_space) >> 20) +
-                        " MB of memory\n";
+                        std::to_string(bounded(RLIMIT_AS, bounds.address_space).rlim_cur >> 20) + " MB of memory\n";
     }
     return result;
 }

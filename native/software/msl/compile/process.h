@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <sys/resource.h>
 #include <vector>
 
 namespace smtl::msl {
@@ -25,6 +26,12 @@ struct ProcessBounds {
     std::uint64_t file_bytes = std::uint64_t{4} << 30;  // of each file that it writes
     std::size_t error_bytes = std::size_t{1} << 20;     // that are read of what it says
 };
+
+// The host's PATH; the usual folders if it has none.
+std::string program_path();
+
+// What a program of this process may have at most: `value`, or what the process itself may have if that is less.
+rlimit bounded(__rlimit_resource resource, rlim_t value);
 
 // What a program is started with. The first argument is its path.
 struct ProcessStart {

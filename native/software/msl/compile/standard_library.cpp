@@ -45,9 +45,10 @@ std::string standard_library(const Dialect &dialect, std::string &errors) {
 
 void restore_standard_library(const Dialect &dialect) {
     const std::string key = key_of(dialect.name());
-    Cache::note(key);
     std::string errors;  // which whatever needs the file gives too
-    if (access((Cache::shared().root() + "/" + key + file_name).c_str(), R_OK) != 0)
+    if (access((Cache::shared().root() + "/" + key + file_name).c_str(), R_OK) == 0)
+        Cache::note(key);
+    else
         (void)standard_library(dialect, errors);
 }
 

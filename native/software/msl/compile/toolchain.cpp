@@ -27,8 +27,8 @@ constexpr int newest_named_clang = 24;
 constexpr const char *server_name = "/fork_server.so";
 
 std::string search_path(const std::string &name) {
-    const char *path = std::getenv("PATH");
-    std::string_view folders = path ? path : "/usr/local/bin:/usr/bin:/bin";
+    const std::string path = program_path();
+    std::string_view folders = path;
     while (!folders.empty()) {
         const std::size_t colon = folders.find(':');
         const std::string candidate = std::string(folders.substr(0, colon)) + "/" + name;
@@ -104,7 +104,11 @@ Toolchain find_toolchain() {
     constexpr std::size_t block = 4096;
     const TemporaryFolder trial(Cache::shared().root());
     if (!trial.made() || !write_file(trial.path() + "/block", std::string(block, ' '))) {
-        toolchain.problem = "compiled kernels cannot be written to " + Cache::shared().root() + ": is the disk full?";
+        toolchain.problem =
+            "compiled kernels cannot be written to " + Cache::shared().root() +
+            (bounded(RLIMIT_FSIZE, block).rlim_cur < block
+                 ? ": the process may not write files of " + std::to_string(block) + " bytes (ulimit -f)"
+                 : ": is the disk full?");
         return toolchain;
     }
     std::string errors;

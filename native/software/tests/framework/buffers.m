@@ -194,6 +194,24 @@ static void test_heap_modes(void) {
     }
 }
 
+/* What a heap says it has room for is a length that it gives. */
+static void test_heap_of_odd_size(void) {
+    MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
+    [descriptor setStorageMode:MTLStorageModeShared];
+    for (NSUInteger size = 1; size < 3000; size += 333) {
+        [descriptor setSize:size];
+        id<MTLHeap> heap = [device newHeapWithDescriptor:descriptor];
+        CHECK([heap size] >= size);
+        id<MTLBuffer> first = [heap newBufferWithLength:1 options:0];
+        NSUInteger left = [heap maxAvailableSizeWithAlignment:256];
+        id<MTLBuffer> rest = left > 0 ? [heap newBufferWithLength:left options:0] : nil;
+        CHECK(first != nil && (left == 0 || rest != nil) && [heap maxAvailableSizeWithAlignment:256] == 0);
+        [rest release];
+        [first release];
+        [heap release];
+    }
+}
+
 static void test_placement_heap(void) {
     MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
     [descriptor setSize:4096];
@@ -298,6 +316,7 @@ int main(void) {
         RUN(test_limits);
         RUN(test_automatic_heap);
         RUN(test_heap_modes);
+        RUN(test_heap_of_odd_size);
         RUN(test_placement_heap);
         RUN(test_residency_set);
         RUN(test_overruns);

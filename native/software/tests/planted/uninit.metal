@@ -85,6 +85,16 @@ kernel void threadgroup_memory(device int *a [[buffer(0)]], device int *b [[buff
     if (i == 9) b[g] += lines[i]; // BUG
 }
 
+// No statement writes the arrays.
+kernel void forgotten(device int *a [[buffer(0)]], device int *b [[buffer(1)]],
+                      uint i [[thread_position_in_threadgroup]], uint g [[thread_position_in_grid]]) {
+    threadgroup int lines[70];
+    threadgroup half narrow[64];
+    b[g] = a[g];
+    if (i == 9) b[g] = lines[i + 8]; // BUG
+    if (i == 10) b[g] += int(narrow[i]); // BUG
+}
+
 kernel void matrices(device float *a [[buffer(0)]], device float *b [[buffer(1)]], device float *heap [[buffer(4)]],
                      uint s [[simdgroup_index_in_threadgroup]], uint t [[threadgroup_position_in_grid]]) {
     threadgroup float tile[2][64];

@@ -1,0 +1,112 @@
+// What a process has in its environment, or may not do, decides for that process alone: the next one with the same cache
+// compiles as ever.
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "compiled_source.h"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path folder;
+
+// The log of a kernel that does not compile; empty if it runs.
+std::string problem(int number) {
+    const compiled source("kernel void k(device float *x) { x[0] += " + std::to_string(number) + "; }\n");
+    if (!source.library) return source.log;
+    std::string error;
+    const std::string path = source.specialize("k", {}, &error);
+    if (path.empty()) return error;
+    std::vector<float> values = {1};
+    error = run(path, {&values}, 1);
+    return values[0] == 1 + static_cast<float>(number) ? error : "a wrong value";
+}
+
+// Whether `body` is true in a process of its own, in which nothing has been compiled.
+bool in_child(const std::function<bool()> &body) {
+    const pid_t child = fork();
+    if (child == 0) {
+        const bool good = body();
+        std::exit(good ? 0 : 1);
+    }
+    int status = 0;
+    return waitpid(child, &status, 0) == child && status == 0;
+}
+
+bool compiles(int number) {
+    const std::string said = problem(number);
+    std::fputs(said.c_str(), stderr);
+    return said.empty();
+}
+
+bool fails_with(int number, const std::string &words) {
+    const std::string said = problem(number);
+    if (said.find(words) != std::string::npos) return true;
+    std::fprintf(stderr, "not found: %s\nin: %s\n", words.c_str(), said.c_str());
+    return false;
+}
+
+void use_cache(const char *name) { setenv("SOFTWARE_METAL_CACHE", (folder / name).c_str(), 1); }
+
+void test_no_path() {
+    use_cache("no_path");
+    CHECK(in_child([] { return unsetenv("PATH") == 0 && compiles(1); }));
+    CHECK(in_child([] { return setenv("PATH", "", 1) == 0 && compiles(2); }));
+    CHECK(in_child([] { return setenv("PATH", "/nonexistent", 1) == 0 && fails_with(3, "finds no linker"); }));
+    CHECK(in_child([] { return compiles(3); }));
+}
+
+void test_linker_that_goes() {
+    use_cache("linker");
+    const fs::path other = folder / "bin";
+    fs::create_directory(other);
+    fs::create_symlink("/usr/bin/ld", other / "ld");
+    const std::string path = other.string() + ":" + std::getenv("PATH");
+    CHECK(in_child([&] { return setenv("PATH", path.c_str(), 1) == 0 && compiles(1); }));
+    fs::remove(other / "ld");
+    CHECK(in_child([&] { return setenv("PATH", path.c_str(), 1) == 0 && compiles(2); }));
+    CHECK(in_child([] { return compiles(3); }));
+}
+
+void test_variables_of_the_linker() {
+    use_cache("variables");
+    for (const char *variable : {"LD_RUN_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GNUTARGET", "SOURCE_DATE_EPOCH"})
+        CHECK(in_child([&] { return setenv(variable, "/tmp", 1) == 0 && compiles(1); }));
+    CHECK(in_child([] { return compiles(1); }));
+}
+
+void test_limits_of_the_process() {
+    use_cache("limits");
+    const auto limit = [](__rlimit_resource resource, rlim_t value) {
+        const rlimit bound{value, value};
+        return setrlimit(resource, &bound) == 0;
+    };
+    CHECK(in_child([&] { return limit(RLIMIT_FSIZE, 1 << 9) && fails_with(1, "(ulimit -f)"); }));
+    CHECK(in_child([&] {
+        return limit(RLIMIT_FSIZE, 1 << 20) && fails_with(1, "wrote a file of more than 1048576 bytes");
+    }));
+    CHECK(in_child([] { return compiles(1); }));
+}
+
+}  // namespace
+
+int main() {
+    std::string name = "/tmp/software-metal-environment-XXXXXX";
+    if (!CHECK(mkdtemp(name.data()) != nullptr)) return check::report("msl/compile/environment_test");
+    folder = name;
+    test_no_path();
+    test_linker_that_goes();
+    test_variables_of_the_linker();
+    test_limits_of_the_process();
+    fs::remove_all(folder);
+    return check::report("msl/compile/environment_test");
+}
