@@ -101,7 +101,7 @@ pub struct Member {
     pub name: String,
     /// From the beginning of the structure, in bytes.
     pub offset: u64,
-    /// In an argument buffer: what `[[id(n)]]` says, or the place after the member before it.
+    /// In an argument buffer: what `[[id(n)]]` says, or the first after all those of the member before it.
     pub index: u32,
     /// In Metal's words.
     #[serde(rename = "type")]

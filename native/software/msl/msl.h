@@ -67,9 +67,10 @@ struct smtl_member;
 typedef struct smtl_type {
     uint32_t data_type; /* MTLDataType: a scalar, vector or matrix, Struct, Array, Pointer; 0: none of these */
     size_t size, alignment;
+    size_t argument_count; /* indices of an argument buffer that a value takes: its parts have their own */
     const struct smtl_member *members; /* of a Struct */
     size_t member_count;
-    const struct smtl_type *element; /* of an Array or Pointer; NULL if it is not known */
+    const struct smtl_type *element; /* of an Array or Pointer */
     size_t length, stride; /* of an Array */
     smtl_access access; /* of a Pointer */
 } smtl_type;
@@ -77,7 +78,7 @@ typedef struct smtl_type {
 typedef struct smtl_member {
     const char *name;
     size_t offset;
-    uint32_t argument_index; /* [[id(n)]], else one more than that of the member before */
+    uint32_t argument_index; /* from that of the structure: [[id(n)]], else the first after the member before */
     const smtl_type *type;
 } smtl_member;
 

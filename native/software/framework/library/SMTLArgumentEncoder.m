@@ -15,18 +15,6 @@ static bool is_handle(MTLDataType type) {
     return type == MTLDataTypePointer || type == MTLDataTypeComputePipeline || type == MTLDataTypeIndirectCommandBuffer;
 }
 
-/* Argument indices that a value of the type takes. */
-static NSUInteger indices_of(const smtl_type *type) {
-    if (type->data_type == MTLDataTypeArray && type->element != NULL) {
-        return type->length * indices_of(type->element);
-    }
-    if (type->data_type != MTLDataTypeStruct || type->member_count == 0) {
-        return 1;
-    }
-    const smtl_member *last = &type->members[type->member_count - 1];
-    return last->argument_index + indices_of(last->type);
-}
-
 @implementation SMTLArgumentEncoder
 
 + (smtl_object_class)objectClass {
@@ -44,33 +32,32 @@ static NSUInteger indices_of(const smtl_type *type) {
     _slots[_slotCount++] = slot;
 }
 
-/* Structures and arrays of them dissolve into their members; an array of anything else is one slot. */
+/* Structures and arrays of them dissolve into their members; an array of anything else, however many dimensions it has,
+ * is one slot. */
 - (void)addType:(const smtl_type *)type index:(NSUInteger)index offset:(size_t)offset {
-    if (type->data_type == MTLDataTypeStruct) {
-        for (size_t i = 0; i < type->member_count; i++) {
-            const smtl_member *member = &type->members[i];
-            [self addType:member->type index:index + member->argument_index offset:offset + member->offset];
-        }
+    const smtl_type *single = type;
+    while (single->data_type == MTLDataTypeArray) {
+        single = single->element;
+    }
+    if (single->data_type != MTLDataTypeStruct) {
+        smtl_argument_slot slot = {
+            .index = index,
+            .count = type->argument_count,
+            .type = (MTLDataType)single->data_type,
+            .offset = offset,
+            .stride = single->size,
+            .element = single->data_type == MTLDataTypePointer ? single->element : NULL,
+        };
+        [self addSlot:slot];
         return;
     }
-    const smtl_type *element = type->element;
-    const bool array = type->data_type == MTLDataTypeArray && element != NULL;
-    if (array && (element->data_type == MTLDataTypeStruct || element->data_type == MTLDataTypeArray)) {
-        for (size_t i = 0; i < type->length; i++) {
-            [self addType:element index:index + i * indices_of(element) offset:offset + i * type->stride];
-        }
-        return;
+    for (size_t i = 0; i < type->length; i++) {
+        [self addType:type->element index:index + i * type->element->argument_count offset:offset + i * type->stride];
     }
-    const smtl_type *single = array ? element : type;
-    smtl_argument_slot slot = {
-        .index = index,
-        .count = array ? type->length : 1,
-        .type = (MTLDataType)single->data_type,
-        .offset = offset,
-        .stride = array ? type->stride : type->size,
-        .element = single->data_type == MTLDataTypePointer ? single->element : NULL,
-    };
-    [self addSlot:slot];
+    for (size_t i = 0; i < type->member_count; i++) {
+        const smtl_member *member = &type->members[i];
+        [self addType:member->type index:index + member->argument_index offset:offset + member->offset];
+    }
 }
 
 - (instancetype)initWithDevice:(SMTLDevice *)device structure:(const smtl_type *)structure owner:(id)owner {

@@ -14,6 +14,17 @@ static MTLBindingAccess access_of(smtl_access access) {
     return access == SMTL_ACCESS_READ_ONLY ? MTLBindingAccessReadOnly : MTLBindingAccessReadWrite;
 }
 
+/* What holds a pointer can only have been filled in as an argument buffer. */
+static BOOL holds_pointer(const smtl_type *type) {
+    for (size_t i = 0; i < type->member_count; i++) {
+        if (holds_pointer(type->members[i].type)) {
+            return YES;
+        }
+    }
+    return type->data_type == MTLDataTypePointer ||
+           (type->data_type == MTLDataTypeArray && holds_pointer(type->element));
+}
+
 @interface MTLType (SMTL)
 - (instancetype)initWithType:(const smtl_type *)type depth:(unsigned)depth;
 @property (readonly) MTLDataType elementType;
@@ -146,8 +157,7 @@ static MTLBindingAccess access_of(smtl_access access) {
     self = [super initWithType:type depth:depth];
     _arrayLength = type->length;
     _stride = type->stride;
-    const NSUInteger members = [[[self elementStructType] members] count];
-    _argumentIndexStride = members == 0 ? 1 : members;
+    _argumentIndexStride = type->element->argument_count;
     return self;
 }
 
@@ -159,23 +169,15 @@ static MTLBindingAccess access_of(smtl_access access) {
 @synthesize access = _access;
 @synthesize alignment = _alignment;
 @synthesize dataSize = _dataSize;
+@synthesize elementIsArgumentBuffer = _elementIsArgumentBuffer;
 
 - (instancetype)initWithType:(const smtl_type *)type depth:(unsigned)depth {
     self = [super initWithType:type depth:depth];
     _access = access_of(type->access);
-    _alignment = type->element == NULL ? 0 : type->element->alignment;
-    _dataSize = type->element == NULL ? 0 : type->element->size;
+    _alignment = type->element->alignment;
+    _dataSize = type->element->size;
+    _elementIsArgumentBuffer = [self elementStructType] != nil && holds_pointer(type->element);
     return self;
-}
-
-/* A structure with a pointer in it can only have been filled in as an argument buffer. */
-- (BOOL)elementIsArgumentBuffer {
-    for (MTLStructMember *member in [[self elementStructType] members]) {
-        if ([member dataType] == MTLDataTypePointer) {
-            return YES;
-        }
-    }
-    return NO;
 }
 
 @end

@@ -87,6 +87,7 @@ MTL_EXPORT
     MTLBindingAccess _access;
     NSUInteger _alignment;
     NSUInteger _dataSize;
+    BOOL _elementIsArgumentBuffer;
 }
 @property (readonly) MTLDataType elementType;
 @property (readonly) MTLBindingAccess access;

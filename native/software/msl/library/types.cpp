@@ -28,14 +28,7 @@ constexpr const char *facts_file = "/facts";
 
 struct Member {
     std::string name;
-    std::string base;  // the last word of its type: what may be a structure
     std::string index;  // what [[id(...)]] says; empty without
-};
-
-// The facts that the header msl/types.h gives of one member.
-struct MemberFacts {
-    std::uint64_t index, offset, length, pointer, read_only, data_type, is_class, base_size, base_alignment,
-        element_size, element_alignment;
 };
 
 using Tokens = std::vector<Token>;
@@ -82,19 +75,17 @@ std::string index_before(const Token &token) {
 // `int *a, b[2]` up to the token at `end`: nothing if one is not a plain member.
 std::optional<std::vector<Member>> read_statement(const Tokens &tokens, Index begin, Index end) {
     std::vector<Member> members;
-    std::string base, last_word, index;
+    std::string last_word, index;
+    bool has_type = false;
     int depth = 0;
     const auto finish = [&] {
-        if (base.empty() || last_word.empty()) return false;
-        members.push_back({std::exchange(last_word, {}), base, std::exchange(index, {})});
+        if (!has_type || last_word.empty()) return false;
+        members.push_back({std::exchange(last_word, {}), std::exchange(index, {})});
         return true;
     };
     for (Index i = begin; i < end; ++i) {
         const Token &token = tokens[i];
         if (std::string found = index_before(token); !found.empty()) index = std::move(found);
-        if (token.is("(") || token.is(":") || token.is("static") || token.is("using") || token.is("typedef") ||
-            token.is("{"))
-            return std::nullopt;
         if (token.is("[")) {
             const Index past = past_group(tokens, i);
             std::string found = tokens[i + 1].is("[") ? index_among(tokens, i + 2, past - 2) : "";
@@ -104,11 +95,18 @@ std::optional<std::vector<Member>> read_statement(const Tokens &tokens, Index be
         }
         depth += token.is("<");
         depth -= token.is(">");
-        if (depth > 0) continue;
+        // Lengths may be computed.
+        if (depth > 0) {
+            if (opens(token)) i = past_group(tokens, i) - 1;
+            continue;
+        }
+        if (token.is("(") || token.is(":") || token.is("static") || token.is("using") || token.is("typedef") ||
+            token.is("{"))
+            return std::nullopt;
         if (token.is(",")) {
             if (!finish()) return std::nullopt;
         } else if (is_word_of_a_type(token)) {
-            if (members.empty()) base = last_word;
+            has_type = has_type || !last_word.empty();
             last_word = std::string(token.text);
         }
     }
@@ -149,8 +147,8 @@ std::optional<std::vector<Member>> find_members(const Tokens &tokens, std::strin
 std::string facts_source(const std::string &name, const std::vector<Member> &members) {
     std::string text = "#include <msl/types.h>\nSMTL_TYPE_FACTS(" + name;
     for (const Member &member : members) {
-        text += ", " + (member.index.empty() ? "smtl::no_index" : member.index);
-        text += ", SMTL_MEMBER_FACTS(" + name + ", " + member.name + ")";
+        text += ", SMTL_MEMBER_FACTS(" + name + ", " + member.name + ", ";
+        text += (member.index.empty() ? "smtl::no_index" : member.index) + ")";
     }
     return text + ")\n";
 }
@@ -215,52 +213,82 @@ StoredType stored_type(std::string_view parameter_type) {
 
 }  // namespace
 
+// The facts that the header msl/types.h gives. Those that are missing are 0.
+class TypeTable::Facts {
+public:
+    explicit Facts(std::string_view bytes) : bytes_(bytes) {}
+
+    std::uint64_t next() {
+        std::uint64_t word = 0;
+        const std::string_view bytes = take(sizeof word);
+        std::memcpy(&word, bytes.data(), bytes.size());
+        return word;
+    }
+    // Its length stands before it; it fills whole words.
+    std::string next_name() {
+        const std::uint64_t length = std::min<std::uint64_t>(next(), bytes_.size());
+        return std::string(take((length + 7) / 8 * 8).substr(0, length));
+    }
+    bool were_as_many() const { return were_enough_ && bytes_.empty(); }
+
+private:
+    std::string_view take(std::size_t size) {
+        were_enough_ = were_enough_ && size <= bytes_.size();
+        const std::string_view taken = bytes_.substr(0, size);
+        bytes_.remove_prefix(taken.size());
+        return taken;
+    }
+
+    std::string_view bytes_;
+    bool were_enough_ = true;
+};
+
+const smtl_type *TypeTable::read_type(const smtl_library &library, Facts &facts, Structure &owner) {
+    smtl_type type{};
+    type.data_type = static_cast<std::uint32_t>(facts.next());
+    type.argument_count = 1;
+    if (type.data_type == array_data_type) {
+        type.length = facts.next();
+        type.element = read_type(library, facts, owner);
+        type.stride = type.element->size;
+        type.size = type.length * type.stride;
+        type.alignment = type.element->alignment;
+        type.argument_count = type.length * type.element->argument_count;
+    } else if (type.data_type == pointer_data_type) {
+        type.access = facts.next() != 0 ? SMTL_ACCESS_READ_ONLY : SMTL_ACCESS_READ_WRITE;
+        type.element = read_type(library, facts, owner);
+        type.size = type.alignment = sizeof(void *);
+    } else {
+        type.size = facts.next();
+        type.alignment = facts.next();
+        const std::string name = facts.next_name();
+        const smtl_type *known = name.empty() ? nullptr : structure(library, name);
+        if (known != nullptr) return known;
+    }
+    return &owner.parts.emplace_back(type);
+}
+
 bool TypeTable::fill(const smtl_library &library, const std::string &name, Structure &found) {
-    const auto members = find_members(tokenize(library.translated), name);
+    // The compiler finds it by its whole name; if that is another structure, it does not have these members.
+    const auto members = find_members(tokenize(library.translated), name.substr(name.rfind(':') + 1));
     if (!members || members->empty()) return false;
     const std::string bytes = type_facts(library, facts_source(name, *members));
-    std::uint64_t whole[2];
-    if (bytes.size() != sizeof whole + members->size() * sizeof(MemberFacts)) return false;
-    std::memcpy(whole, bytes.data(), sizeof whole);
-    std::uint32_t next = 0;
-    for (std::size_t i = 0; i < members->size(); ++i) {
-        const Member &member = (*members)[i];
-        MemberFacts facts;
-        std::memcpy(&facts, bytes.data() + sizeof whole + i * sizeof facts, sizeof facts);
-        const smtl_type *base = facts.is_class != 0 && facts.data_type == 0 ? structure(library, member.base) : nullptr;
-        smtl_type plain{};
-        plain.data_type = static_cast<std::uint32_t>(facts.data_type);
-        plain.size = facts.base_size;
-        plain.alignment = facts.base_alignment;
-        const smtl_type *type = base != nullptr ? base : &found.parts.emplace_back(plain);
-        if (facts.pointer != 0) {
-            smtl_type pointer{};
-            pointer.data_type = pointer_data_type;
-            pointer.size = facts.element_size;
-            pointer.alignment = facts.element_alignment;
-            pointer.element = type;
-            pointer.access = facts.read_only != 0 ? SMTL_ACCESS_READ_ONLY : SMTL_ACCESS_READ_WRITE;
-            type = &found.parts.emplace_back(pointer);
-        }
-        if (facts.length != 0) {
-            smtl_type array{};
-            array.data_type = array_data_type;
-            array.size = facts.length * facts.element_size;
-            array.alignment = facts.element_alignment;
-            array.element = type;
-            array.length = facts.length;
-            array.stride = facts.element_size;
-            type = &found.parts.emplace_back(array);
-        }
-        const std::uint32_t index = facts.index == no_index ? next : static_cast<std::uint32_t>(facts.index);
-        next = index + (facts.length == 0 ? 1 : static_cast<std::uint32_t>(facts.length));
-        found.members.push_back({found.names.emplace_back(member.name).c_str(), facts.offset, index, type});
+    Facts facts(bytes);
+    // A member may point to an array of this very type.
+    found.type.size = facts.next();
+    found.type.alignment = facts.next();
+    std::uint64_t next = 0;
+    for (const Member &member : *members) {
+        const std::uint64_t offset = facts.next(), said = facts.next(), index = said == no_index ? next : said;
+        const smtl_type *type = read_type(library, facts, found);
+        next = index + type->argument_count;
+        found.type.argument_count = std::max<std::size_t>(found.type.argument_count, next);
+        found.members.push_back(
+            {found.names.emplace_back(member.name).c_str(), offset, static_cast<std::uint32_t>(index), type});
     }
-    found.type.size = whole[0];
-    found.type.alignment = whole[1];
     found.type.members = found.members.data();
     found.type.member_count = found.members.size();
-    return true;
+    return facts.were_as_many();
 }
 
 // A structure that refers to itself is found while it is being filled. What lies deeper than real structures is not
@@ -292,6 +320,7 @@ const smtl_type *TypeTable::find(const smtl_library &library, std::string_view p
         if (is_new) {
             known->second.data_type = type;
             known->second.size = size;
+            known->second.argument_count = 1;
             // Packed vectors are aligned as a component, matrices as a column, and that, up to 16 bytes, to its size.
             const DataTypeShape shape = data_type_shape(type);
             const std::size_t part = size / (wanted.is_packed ? shape.components : shape.columns);

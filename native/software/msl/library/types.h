@@ -32,7 +32,11 @@ private:
         bool known = false;
     };
 
+    class Facts;
+
     const smtl_type *structure(const smtl_library &library, const std::string &name);
+    // Reads the facts of one type; `owner` keeps what is no structure.
+    const smtl_type *read_type(const smtl_library &library, Facts &facts, Structure &owner);
     bool fill(const smtl_library &library, const std::string &name, Structure &structure);
 
     std::mutex mutex_;

@@ -84,6 +84,17 @@ kernel void k(constant Arguments &arguments, constant Methods &methods) { argume
         json,
         R"({"name":"one","offset":80,"index":22,"type":"float","size":4},{"name":"two","offset":84,"index":23,"type":"float","size":4},)"));
     CHECK(says(json, R"({"name":"three","offset":88,"index":31,"type":"float","size":4}]})"));
+    // What lies in a member has indices of its own; a reference is a pointer.
+    const std::string nested = check_source(head + R"(struct Pair { device int *a; device int *b [[id(2)]]; };
+struct All { array<Pair, 2> pairs[2]; device Pair &one; int rows[2][3]; float last; };
+kernel void k(constant All &all) { all.one.a[0] = 0; }
+)");
+    CHECK(says(
+        nested,
+        R"("members":[{"name":"pairs","offset":0,"index":0,"type":"array","size":64},{"name":"one","offset":64,"index":12,"type":"pointer","size":8},)"));
+    CHECK(says(
+        nested,
+        R"({"name":"rows","offset":72,"index":13,"type":"array","size":24},{"name":"last","offset":96,"index":19,"type":"float","size":4}]})"));
     // A structure that has more than members is not looked into.
     CHECK(says(
         json,
