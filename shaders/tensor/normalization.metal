@@ -141,11 +141,11 @@ INLINE ulong write_blocks(constant NormArguments &arguments, thread const Writer
                           ulong size) {
     for (; i + block <= size; i += block) {
         float values[block];
-        BLOCK_LOOP
+        ROLLED
         for (uint k = 0; k < block; k++) {
             values[k] = writer.template value<along>(arguments, run, i + k);
         }
-        BLOCK_LOOP
+        ROLLED
         for (uint k = 0; k < block; k++) {
             writer.y[run.elements.y + i + k] = Element<T>::put(values[k]);
         }
@@ -163,6 +163,7 @@ INLINE void write_run(constant NormArguments &arguments, thread const Writer<T> 
             i = write_blocks<short_block, along>(arguments, writer, run, i, size);
         }
     }
+    ROLLED
     for (; i < size; i += is_alone ? 1 : arguments.rows.width) {
         const float value = writer.template value<along>(arguments, run, i);
         writer.y[moved(run.elements, arguments.rows.reduced, i).y] = Element<T>::put(value);

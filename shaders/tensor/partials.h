@@ -42,6 +42,7 @@ struct Place {
 // The place number `index` of the dimensions from `axis` on.
 inline Place place_of(constant Axes &axes, uint axis, uint rank, ulong index) {
     Place place = {0, 0};
+    ROLLED
     for (; axis < rank; axis++) {
         const bool is_last = axis + 1 == rank;
         const ulong rest = is_last ? 0 : index / axes.shape[axis];
@@ -141,6 +142,7 @@ inline Partial<C> gathered_in(constant Rows &rows, Combine how, ulong start, Mem
                 take(how, values[k], rests[k], source.value(place + at * stride, at));
             }
         }
+        ROLLED
         for (uint k = 0; i < size; i += step, k++) {
             take(how, values[k], rests[k], source.value(place + i * stride, i));
         }

@@ -64,6 +64,19 @@ template <> struct Element<uchar> {
     static uchar put(uint value) { return uchar(value); }
 };
 
+// Elements of a block. A GPU keeps a block in registers; where lanes run in turn, the host asks for long ones, which
+// become vector loops.
+#ifndef BLOCK
+#define BLOCK 8
+#endif
+#if BLOCK > 8
+// Unrolled, a loop over a block is no loop any more that could be made of vectors, and other loops take long to
+// compile.
+#define ROLLED _Pragma("clang loop unroll(disable)")
+#else
+#define ROLLED
+#endif
+
 constant constexpr uint max_rank = 8;
 constant constexpr uint max_tensors = 4;
 constant constexpr uint max_parameters = 5;
@@ -92,6 +105,7 @@ struct Places {
 // The first element of each tensor in row `row` of the innermost dimension.
 inline Places places_of(constant Walk &walk, uint row) {
     Places places = {};
+    ROLLED
     for (uint axis = 1; axis < walk.rank; axis++) {
         const uint size = uint(walk.shape[axis]);
         const uint index = row % size;
@@ -120,17 +134,6 @@ template <typename Work> struct SecondStep {
 // Inlined, a function keeps the pointers of `work` in registers: in memory each store might change them.
 #define INLINE __attribute__((always_inline)) inline
 
-// Elements of a block. A GPU keeps a block in registers; where lanes run in turn, the host asks for long ones, which
-// become vector loops.
-#ifndef BLOCK
-#define BLOCK 8
-#endif
-#if BLOCK > 8
-// Unrolled, a loop is no loop any more that could be made of vectors.
-#define BLOCK_LOOP _Pragma("clang loop unroll(disable)")
-#else
-#define BLOCK_LOOP
-#endif
 constant constexpr uint short_block = 8;
 
 // Whole blocks of a row from element `i` on; returns where the next would not be whole. All elements of a block are
@@ -140,15 +143,15 @@ template <uint block, typename Work>
 INLINE ulong walk_blocks(constant Walk &walk, Places row, ulong i, ulong end, thread const Work &work) {
     for (; i + block <= end; i += block) {
         typename Work::result values[block];
-        BLOCK_LOOP
+        ROLLED
         for (uint k = 0; k < block; k++) {
             values[k] = work.value(stepped(row, walk, i + k));
         }
-        BLOCK_LOOP
+        ROLLED
         for (uint k = 0; SecondStep<Work>::is_needed && k < block; k++) {
             values[k] = SecondStep<Work>::of(work, values[k]);
         }
-        BLOCK_LOOP
+        ROLLED
         for (uint k = 0; k < block; k++) {
             work.store(row.at[0] + i + k, values[k]);
         }
@@ -171,6 +174,7 @@ template <typename Work> INLINE void walk_elements(constant Walk &walk, uint2 po
             i = walk_blocks<short_block>(walk, row, i, end, work);
         }
     }
+    ROLLED
     for (; i < end; i++) {
         const Places places = stepped(row, walk, i);
         work.store(places.at[0], SecondStep<Work>::of(work, work.value(places)));

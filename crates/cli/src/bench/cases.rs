@@ -1,8 +1,8 @@
 //! The operations that `metal-bridge bench ops` measures.
 
 use metal_bridge::ops::{
-    Attention, Binary, Convolution, Matmul, Norm, Pooling, Reduction, SortOrder, Tensor, Unary,
-    View, Windows,
+    ArgReduction, Attention, Binary, Convolution, Matmul, Norm, Pooling, Reduction, SortOrder,
+    Tensor, Unary, View, Windows,
 };
 use metal_bridge::{Buffer, MetalOps, Result, StorageMode};
 
@@ -14,9 +14,12 @@ pub enum Operation {
     Exp,
     Silu,
     Transpose,
-    Sum,
+    /// Of each row.
+    Reduce(Reduction),
+    ArgReduce(ArgReduction),
     Softmax,
     LayerNorm,
+    RmsNorm,
     Matmul,
     Convolution,
     MaxPool,
@@ -34,6 +37,9 @@ pub struct Case {
     pub shape: &'static [usize],
 }
 
+/// Rows of 4,096 elements.
+const ROWS: &[usize] = &[1024, 4096];
+
 /// What there is to measure.
 pub const CASES: &[Case] = &[
     case("add", Operation::Add, &[1 << 22]),
@@ -41,9 +47,27 @@ pub const CASES: &[Case] = &[
     case("exp", Operation::Exp, &[1 << 22]),
     case("silu", Operation::Silu, &[1 << 22]),
     case("transpose", Operation::Transpose, &[2048, 2048]),
-    case("sum of rows", Operation::Sum, &[1024, 4096]),
-    case("softmax of rows", Operation::Softmax, &[1024, 4096]),
-    case("layer norm of rows", Operation::LayerNorm, &[1024, 4096]),
+    case("sum of rows", Operation::Reduce(Reduction::Sum), ROWS),
+    case("product of rows", Operation::Reduce(Reduction::Prod), ROWS),
+    case("maximum of rows", Operation::Reduce(Reduction::Max), ROWS),
+    case(
+        "variance of rows",
+        Operation::Reduce(Reduction::Var { correction: 1 }),
+        ROWS,
+    ),
+    case(
+        "logsumexp of rows",
+        Operation::Reduce(Reduction::LogSumExp),
+        ROWS,
+    ),
+    case(
+        "argmax of rows",
+        Operation::ArgReduce(ArgReduction::Max),
+        ROWS,
+    ),
+    case("softmax of rows", Operation::Softmax, ROWS),
+    case("layer norm of rows", Operation::LayerNorm, ROWS),
+    case("RMS norm of rows", Operation::RmsNorm, ROWS),
     case("product", Operation::Matmul, &[1, 512, 512, 512]),
     case("product, one row", Operation::Matmul, &[1, 1, 2048, 2048]),
     case("product, batch", Operation::Matmul, &[16, 128, 128, 128]),
@@ -165,12 +189,19 @@ impl<'c> Prepared<'c> {
                 input(0, shape)?.permute(&[1, 0])?,
                 result(&[columns, rows])?,
             ),
-            (Operation::Sum, &[rows, _]) => {
-                ops.reduce(Reduction::Sum, input(0, shape)?, &[1], result(&[rows])?)
+            (Operation::Reduce(reduction), &[rows, _]) => {
+                ops.reduce(reduction, input(0, shape)?, &[1], result(&[rows])?)
+            }
+            (Operation::ArgReduce(reduction), &[rows, _]) => {
+                let y = Tensor::of::<u32>(&self.y, &[rows])?;
+                ops.arg_reduce(reduction, input(0, shape)?, 1, y)
             }
             (Operation::Softmax, _) => ops.softmax(input(0, shape)?, 1, result(shape)?),
             (Operation::LayerNorm, _) => {
                 ops.layer_norm(input(0, shape)?, &[1], &Norm::default(), result(shape)?)
+            }
+            (Operation::RmsNorm, _) => {
+                ops.rms_norm_along(input(0, shape)?, &[1], &Norm::default(), result(shape)?)
             }
             (Operation::Matmul, &[batch, m, n, k]) => {
                 let (a, b) = (input(0, &[batch, m, k])?, input(1, &[batch, k, n])?);

@@ -5,7 +5,8 @@
 
 /* One argument: "index>offset" of a pointer, with its structure's size behind it, "index=offset" of constant data. */
 static void add_argument(NSMutableString *text, NSUInteger index, BOOL pointer, size_t offset, size_t target) {
-    [text appendFormat:@"%@%lu%c%zu", [text length] == 0 ? @"" : @" ", (unsigned long)index, pointer ? '>' : '=', offset];
+    [text
+        appendFormat:@"%@%lu%c%zu", [text length] == 0 ? @"" : @" ", (unsigned long)index, pointer ? '>' : '=', offset];
     if (target > 0) {
         [text appendFormat:@"[%zu]", target];
     }
@@ -132,9 +133,9 @@ static void test_chosen(void) {
         {"struct T { int m[2][3]; device int *z; };", "0=0 1=4 2=8 3=12 4=16 5=20 6>24"},
         {"struct T { device int *m[2][3]; device int *z; };", "0>0 1>8 2>16 3>24 4>32 5>40 6>48"},
         {"struct T { array<array<device int *, 3>, 2> m; device int *z; };", "0>0 1>8 2>16 3>24 4>32 5>40 6>48"},
-        {PAIR "struct T { array<A, 2> m[2]; device int *z; };",
-         "0>0 1>8 2>16 3>24 4>32 5>40 6>48 7>56 8>64"},
-        {PAIR "struct T { array<device A *, 2> m; array<constant A *, 1> n[2]; };", "0>0[16] 1>8[16] 2>16[16] 3>24[16]"},
+        {PAIR "struct T { array<A, 2> m[2]; device int *z; };", "0>0 1>8 2>16 3>24 4>32 5>40 6>48 7>56 8>64"},
+        {PAIR "struct T { array<device A *, 2> m; array<constant A *, 1> n[2]; };",
+         "0>0[16] 1>8[16] 2>16[16] 3>24[16]"},
         /* A pointer takes one index, whatever is behind it. */
         {PAIR "struct T { device array<A, 2> *p; device A *device *q; device A &r; device int *z; };",
          "0>0 1>8 2>16[16] 3>24"},
@@ -153,15 +154,16 @@ static void test_chosen(void) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         NSString *declarations = [NSString stringWithUTF8String:cases[i].declarations];
-        id<MTLLibrary> library =
-            library_of([declarations stringByAppendingString:@"\nkernel void k(constant T &t [[buffer(0)]]) { (void)t; }"]);
+        id<MTLLibrary> library = library_of(
+            [declarations stringByAppendingString:@"\nkernel void k(constant T &t [[buffer(0)]]) { (void)t; }"]);
         check_kernel(library, @"k", [NSString stringWithUTF8String:cases[i].expected], declarations);
         [library release];
     }
 }
 
 static void test_many_members(void) {
-    NSMutableString *declarations = [NSMutableString stringWithString:@"struct T {"], *expected = [NSMutableString string];
+    NSMutableString *declarations = [NSMutableString stringWithString:@"struct T {"],
+                    *expected = [NSMutableString string];
     for (unsigned i = 0; i < 600; i++) {
         [declarations appendFormat:@" device int *m%u;", i];
         add_argument(expected, i, YES, 8 * i, 0);
@@ -269,7 +271,9 @@ static NSString *add_member(model *structure, unsigned number, const model *stru
 }
 
 static void test_generated(void) {
-    enum { STRUCTURES = 12 };
+    enum {
+        STRUCTURES = 12
+    };
     for (random_state = 1; random_state <= 4;) {
         const uint64_t seed = random_state;
         model structures[STRUCTURES];

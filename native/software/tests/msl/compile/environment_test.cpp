@@ -1,5 +1,5 @@
-// What a process has in its environment, or may not do, decides for that process alone: the next one with the same cache
-// compiles as ever.
+// What a process has in its environment, or may not do, decides for that process alone: the next one with the same
+// cache compiles as ever.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -91,9 +91,8 @@ void test_limits_of_the_process() {
         return setrlimit(resource, &bound) == 0;
     };
     CHECK(in_child([&] { return limit(RLIMIT_FSIZE, 1 << 9) && fails_with(1, "(ulimit -f)"); }));
-    CHECK(in_child([&] {
-        return limit(RLIMIT_FSIZE, 1 << 20) && fails_with(1, "wrote a file of more than 1048576 bytes");
-    }));
+    CHECK(in_child(
+        [&] { return limit(RLIMIT_FSIZE, 1 << 20) && fails_with(1, "wrote a file of more than 1048576 bytes"); }));
     CHECK(in_child([] { return compiles(1); }));
 }
 
