@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
+#include <string_view>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -137,7 +138,14 @@ std::optional<ProcessEnd> spawn(const ProcessStart &start, std::string &error) {
 
 std::string program_path() {
     const char *path = std::getenv("PATH");
-    return path && *path ? path : "/usr/local/bin:/usr/bin:/bin";
+    std::string folders;
+    for (std::string_view rest = path ? path : ""; !rest.empty();) {
+        const std::string_view folder = rest.substr(0, rest.find(':'));
+        // Whatever folder a later process works in would have its say in what is cached.
+        if (folder.starts_with("/")) (folders += folders.empty() ? "" : ":") += folder;
+        rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
+    }
+    return folders.empty() ? "/usr/local/bin:/usr/bin:/bin" : folders;
 }
 
 rlimit bounded(__rlimit_resource resource, rlim_t value) {

@@ -27,7 +27,7 @@ struct ProcessBounds {
     std::size_t error_bytes = std::size_t{1} << 20;     // that are read of what it says
 };
 
-// The host's PATH; the usual folders if it has none.
+// The absolute folders of the host's PATH; the usual ones if it has none.
 std::string program_path();
 
 // What a program of this process may have at most: `value`, or what the process itself may have if that is less.

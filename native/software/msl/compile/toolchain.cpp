@@ -32,7 +32,7 @@ std::string search_path(const std::string &name) {
     while (!folders.empty()) {
         const std::size_t colon = folders.find(':');
         const std::string candidate = std::string(folders.substr(0, colon)) + "/" + name;
-        if (candidate.starts_with("/") && access(candidate.c_str(), X_OK) == 0) return candidate;
+        if (access(candidate.c_str(), X_OK) == 0) return candidate;
         if (colon == std::string_view::npos) break;
         folders.remove_prefix(colon + 1);
     }

@@ -61,6 +61,7 @@ void test_no_path() {
     use_cache("no_path");
     CHECK(in_child([] { return unsetenv("PATH") == 0 && compiles(1); }));
     CHECK(in_child([] { return setenv("PATH", "", 1) == 0 && compiles(2); }));
+    CHECK(in_child([] { return setenv("PATH", ".:bin", 1) == 0 && compiles(4); }));
     CHECK(in_child([] { return setenv("PATH", "/nonexistent", 1) == 0 && fails_with(3, "finds no linker"); }));
     CHECK(in_child([] { return compiles(3); }));
 }
@@ -70,7 +71,7 @@ void test_linker_that_goes() {
     const fs::path other = folder / "bin";
     fs::create_directory(other);
     fs::create_symlink("/usr/bin/ld", other / "ld");
-    const std::string path = other.string() + ":" + std::getenv("PATH");
+    const std::string path = ".:" + other.string() + "::" + std::getenv("PATH");
     CHECK(in_child([&] { return setenv("PATH", path.c_str(), 1) == 0 && compiles(1); }));
     fs::remove(other / "ld");
     CHECK(in_child([&] { return setenv("PATH", path.c_str(), 1) == 0 && compiles(2); }));
