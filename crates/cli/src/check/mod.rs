@@ -2,7 +2,6 @@
 
 mod color;
 mod diagnostics;
-mod include_folders;
 mod pipelines;
 mod sanitize;
 mod table;
@@ -17,10 +16,10 @@ use serde::Serialize;
 
 use self::color::{ColorChoice, Style};
 use self::diagnostics::Totals;
-use self::include_folders::expose;
 use self::pipelines::Pipelines;
 use self::sanitize::{Outcome, Sanitizer};
 use super::failure::Failure;
+use super::include_folders::expose;
 
 #[derive(clap::Args)]
 pub struct Arguments {

@@ -38,7 +38,7 @@ std::string precompile(const std::string &key, std::vector<std::string> argument
 std::string standard_library(const Dialect &dialect, std::string &errors) {
     const Toolchain &toolchain = Toolchain::shared();
     std::vector<std::string> arguments = toolchain.compile_arguments(dialect);
-    arguments.insert(arguments.end(), {"-x", "c++-header", toolchain.headers + "/msl/stdlib.h"});
+    arguments.insert(arguments.end(), {"-x", "c++-header", toolchain.headers + "/prelude/stdlib.h"});
     return precompile(key_of(dialect.name()), std::move(arguments), errors,
                       [&](const std::string &file) { (void)forget_deferred_checks(file, toolchain.version); });
 }
@@ -79,7 +79,7 @@ std::vector<std::string> strict_arguments() {
 std::string strict_library(std::string &errors) {
     std::vector<std::string> arguments = strict_arguments();
     // Clang's driver knows no headers of this language: only the compiler proper precompiles them.
-    arguments.insert(arguments.end(), {"-c", "-Xclang", "-emit-pch", Toolchain::shared().headers + "/msl/lint.h"});
+    arguments.insert(arguments.end(), {"-c", "-Xclang", "-emit-pch", Toolchain::shared().headers + "/prelude/lint.h"});
     return precompile(key_of("strict"), std::move(arguments), errors, [](const std::string &) {});
 }
 

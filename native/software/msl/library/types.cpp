@@ -145,7 +145,7 @@ std::optional<std::vector<Member>> find_members(const Tokens &tokens, std::strin
 }
 
 std::string facts_source(const std::string &name, const std::vector<Member> &members) {
-    std::string text = "#include <msl/types.h>\nSMTL_TYPE_FACTS(" + name;
+    std::string text = "#include <prelude/types.h>\nSMTL_TYPE_FACTS(" + name;
     for (const Member &member : members) {
         text += ", SMTL_MEMBER_FACTS(" + name + ", " + member.name + ", ";
         text += (member.index.empty() ? "smtl::no_index" : member.index) + ")";
@@ -213,7 +213,7 @@ StoredType stored_type(std::string_view parameter_type) {
 
 }  // namespace
 
-// The facts that the header msl/types.h gives. Those that are missing are 0.
+// The facts that the header prelude/types.h gives. Those that are missing are 0.
 class TypeTable::Facts {
 public:
     explicit Facts(std::string_view bytes) : bytes_(bytes) {}

@@ -43,7 +43,7 @@ std::string_view find_section(std::string_view object, std::string_view name) {
 }
 
 std::string reflection_source(const Translation &translation) {
-    std::string text = "#include <msl/reflection.h>\n";
+    std::string text = "#include <prelude/reflection.h>\n";
     for (std::size_t i = 0; i < translation.kernels.size(); ++i) {
         const Kernel &kernel = translation.kernels[i];
         const std::string limit = kernel.thread_limit.empty() ? "0" : "::" + kernel.thread_limit;
@@ -59,7 +59,7 @@ std::string reflection_source(const Translation &translation) {
     return text;
 }
 
-// The section is a run of records, each `tag, number, count` and then the facts; see msl/reflection.h.
+// The section is a run of records, each `tag, number, count` and then the facts; see prelude/reflection.h.
 std::optional<Reflection> read_reflection(const Translation &translation, std::string_view object) {
     Reflection reflection;
     reflection.kernels = translation.kernels;

@@ -17,8 +17,8 @@ use serde::Serialize;
 use self::findings::Source;
 use self::launch::Launch;
 use self::values::{Constant, constant_values};
-use crate::check::include_folders::expose;
 use crate::failure::Failure;
+use crate::include_folders::expose;
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "Sanitizer")]

@@ -1,8 +1,10 @@
 // Facts about kernels and function constants, for the host to read from a section of an object file.
 #pragma once
 
-#include "kernel.h"
-#include "vector.h"
+#include <msl/kernel.h>
+#include <msl/vector.h>
+
+#include "arguments.h"
 
 namespace smtl {
 

@@ -3,8 +3,9 @@
 
 #include <msl/matrix.h>
 #include <msl/packed.h>
-#include <msl/reflection.h>
 #include <smtl/atomics.h>
+
+#include "reflection.h"
 
 namespace smtl {
 

@@ -2,20 +2,21 @@
 // of Metal's headers a source includes; see preprocess/ for these.
 #pragma once
 
+#include <msl/array.h>
+#include <msl/builtins.h>
+#include <msl/geometric.h>
+#include <msl/initializer_list.h>
+#include <msl/integer.h>
+#include <msl/kernel.h>
+#include <msl/limits.h>
+#include <msl/matrix.h>
+#include <msl/pack.h>
+#include <msl/relational.h>
+#include <msl/uniform.h>
+
 #include "arguments.h"
-#include "array.h"
-#include "builtins.h"
-#include "geometric.h"
-#include "initializer_list.h"
-#include "integer.h"
-#include "kernel.h"
-#include "limits.h"
 #include "logging.h"
-#include "matrix.h"
-#include "pack.h"
 #include "reflection.h"
-#include "relational.h"
-#include "uniform.h"
 
 #include <smtl/entry.h>
 #include <smtl/execution.h>

@@ -3,7 +3,7 @@
 
 #include <smtl/entry.h>
 
-#include "array.h"
+#include <msl/array.h>
 
 namespace smtl {
 

@@ -8,18 +8,19 @@
 // OpenCL's own type of this name cannot be passed to functions.
 #define half _Float16
 
-#include "array.h"
-#include "builtins.h"
-#include "geometric.h"
-#include "initializer_list.h"
-#include "integer.h"
-#include "kernel.h"
-#include "limits.h"
+#include <msl/array.h>
+#include <msl/builtins.h>
+#include <msl/geometric.h>
+#include <msl/initializer_list.h>
+#include <msl/integer.h>
+#include <msl/kernel.h>
+#include <msl/limits.h>
+#include <msl/matrix.h>
+#include <msl/pack.h>
+#include <msl/relational.h>
+#include <msl/uniform.h>
+
 #include "logging.h"
-#include "matrix.h"
-#include "pack.h"
-#include "relational.h"
-#include "uniform.h"
 
 // None of these converts into another. The two that OpenCL derives from its global memory do convert, as every space
 // but OpenCL's constant one, into a reference that names no space, such as that of a copy constructor or of `this`:

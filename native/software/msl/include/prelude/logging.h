@@ -2,8 +2,8 @@
 // source, and has a log state to receive them.
 #pragma once
 
-#include "common.h"
-#include "spaces.h"
+#include <msl/common.h>
+#include <msl/spaces.h>
 
 #if SMTL_LOGGING
 #include <smtl/log.h>
