@@ -130,18 +130,53 @@ std::optional<std::vector<Member>> read_body(const Tokens &tokens, Index begin, 
     return members;
 }
 
-// The members of `struct name { ... }` or `typedef struct { ... } name`; nothing if there is no such plain structure.
-std::optional<std::vector<Member>> find_members(const Tokens &tokens, std::string_view name) {
+// A structure's body, with the name that the compiler has for it.
+struct Body {
+    std::string name;
+    Index open, past;
+};
+
+// `struct name { ... }` and `typedef struct { ... } name`, wherever they stand.
+std::vector<Body> find_bodies(const Tokens &tokens, std::string_view name) {
+    std::vector<Body> found;
+    std::vector<std::pair<Index, std::string>> around;  // where it ends, and what stands before the names in it
+    const auto enter = [&](Index open, const std::string &scope) {
+        around.emplace_back(past_group(tokens, open), (around.empty() ? "" : around.back().second) + scope);
+    };
     for (Index i = 0; i + 2 < tokens.size(); ++i) {
+        while (!around.empty() && i >= around.back().first) around.pop_back();
+        const std::string before = around.empty() ? "" : around.back().second;
+        if (tokens[i].is("namespace")) {
+            std::string scope;
+            Index open = i + 1;
+            for (; open < tokens.size() && (tokens[open].is_identifier() || tokens[open].is(":")); ++open)
+                scope += tokens[open].text;
+            // The compiler leaves out the names of inline namespaces.
+            if (scope.empty() || (i > 0 && tokens[i - 1].is("inline")))
+                scope.clear();
+            else
+                scope += "::";
+            if (open < tokens.size() && tokens[open].is("{")) enter(open, scope);
+        }
         if (!tokens[i].is("struct")) continue;
         const bool tagged = tokens[i + 1].is_identifier();
         const Index open = i + (tagged ? 2 : 1);
         if (open >= tokens.size() || !tokens[open].is("{")) continue;
         const Index past = past_group(tokens, open);
         const bool aliased = i > 0 && tokens[i - 1].is("typedef") && past < tokens.size() && tokens[past].is(name);
-        if (aliased || (tagged && tokens[i + 1].is(name))) return read_body(tokens, open + 1, past - 1);
+        if (aliased || (tagged && tokens[i + 1].is(name))) found.push_back({before + std::string(name), open, past});
+        if (tagged) enter(open, std::string(tokens[i + 1].text) + "::");
     }
-    return std::nullopt;
+    return found;
+}
+
+// The members of the structure; nothing if there is no such plain structure, or if it may be another of that name.
+std::optional<std::vector<Member>> find_members(const Tokens &tokens, const std::string &name) {
+    const std::vector<Body> bodies = find_bodies(tokens, std::string_view(name).substr(name.rfind(':') + 1));
+    const auto has_name = [&](const Body &body) { return body.name == name; };
+    const auto body = bodies.size() == 1 ? bodies.begin() : std::find_if(bodies.begin(), bodies.end(), has_name);
+    if (body == bodies.end() || std::count_if(body + 1, bodies.end(), has_name) != 0) return std::nullopt;
+    return read_body(tokens, body->open + 1, body->past - 1);
 }
 
 std::string facts_source(const std::string &name, const std::vector<Member> &members) {
@@ -202,7 +237,8 @@ StoredType stored_type(std::string_view parameter_type) {
     }
     StoredType type;
     if (words.empty()) return type;
-    type.own = is_instance ? "" : words.back();
+    for (const std::string &word : words) type.own += (type.own.empty() ? "" : "::") + word;
+    if (is_instance) type.own.clear();
     type.plain = is_instance ? instance_name(words) : words.back();
     type.is_packed = words[0] == "packed_vec" || type.plain.starts_with("packed_");
     for (const std::string_view prefix : {"packed_", "atomic_"}) {
@@ -269,8 +305,7 @@ const smtl_type *TypeTable::read_type(const smtl_library &library, Facts &facts,
 }
 
 bool TypeTable::fill(const smtl_library &library, const std::string &name, Structure &found) {
-    // The compiler finds it by its whole name; if that is another structure, it does not have these members.
-    const auto members = find_members(tokenize(library.translated), name.substr(name.rfind(':') + 1));
+    const auto members = find_members(tokenize(library.translated), name);
     if (!members || members->empty()) return false;
     const std::string bytes = type_facts(library, facts_source(name, *members));
     Facts facts(bytes);
@@ -328,7 +363,12 @@ const smtl_type *TypeTable::find(const smtl_library &library, std::string_view p
         }
         return &known->second;
     }
-    return wanted.own.empty() ? nullptr : structure(library, wanted.own);
+    // Inside a namespace a single word may name one of several structures.
+    const bool is_path = wanted.own.find(':') != std::string::npos;
+    if (wanted.own.empty() || (!is_path && find_bodies(tokenize(library.translated), wanted.own).size() != 1))
+        return nullptr;
+    const smtl_type *own = structure(library, wanted.own);
+    return own != nullptr && own->size == size ? own : nullptr;
 }
 
 }  // namespace smtl::msl

@@ -151,6 +151,10 @@ static void test_chosen(void) {
         {"namespace n { struct A { device int *a; device int *b; }; } using namespace n;\n"
          "struct T { A x; n::A y; device int *z; };",
          "0>0 1>8 2>16 3>24 4>32"},
+        {"namespace a { struct S { device int *x [[id(3)]]; device int *y [[id(4)]]; }; }\n"
+         "namespace b { inline namespace c { struct S { device int *x; device int *y [[id(2)]]; }; } }\n"
+         "struct T { b::S s; device int *z; };",
+         "0>0 2>8 3>16"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         NSString *declarations = [NSString stringWithUTF8String:cases[i].declarations];
@@ -159,6 +163,24 @@ static void test_chosen(void) {
         check_kernel(library, @"k", [NSString stringWithUTF8String:cases[i].expected], declarations);
         [library release];
     }
+}
+
+/* A parameter's words name a structure from where the kernel stands. */
+static void test_parameters_of_one_name(void) {
+    NSString *declarations = @"struct M { device int *a; device int *b; };\n"
+                              "namespace n { struct M { float4 q; device int *a [[id(5)]]; device int *b; }; }\n"
+                              "kernel void k(constant n::M &t [[buffer(0)]]) { (void)t; }\n"
+                              "kernel void l(constant ::n::M &t [[buffer(0)]]) { (void)t; }\n"
+                              "namespace n { kernel void m(constant M &t [[buffer(0)]]) { (void)t; } }";
+    id<MTLLibrary> library = library_of(declarations);
+    check_kernel(library, @"k", @"0=0 5>16 6>24", declarations);
+    check_kernel(library, @"l", @"0=0 5>16 6>24", declarations);
+    /* The word alone does not say which. */
+    NSString *name = [[library functionNames] lastObject];
+    id<MTLFunction> function = [library newFunctionWithName:name];
+    CHECK_RAISES("not a structure", [function newArgumentEncoderWithBufferIndex:0]);
+    [function release];
+    [library release];
 }
 
 static void test_many_members(void) {
@@ -307,6 +329,7 @@ int main(void) {
         device = MTLCreateSystemDefaultDevice();
         queue = [device newCommandQueue];
         RUN(test_chosen);
+        RUN(test_parameters_of_one_name);
         RUN(test_many_members);
         RUN(test_array_reflection);
         RUN(test_generated);
