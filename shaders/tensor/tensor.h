@@ -70,8 +70,7 @@ template <> struct Element<uchar> {
 #define BLOCK 8
 #endif
 #if BLOCK > 8
-// Unrolled, a loop over a block is no loop any more that could be made of vectors, and other loops take long to
-// compile.
+// Lanes run in turn. Unrolled, a loop over a block could not become vectors, and any loop takes longer to compile.
 #define ROLLED _Pragma("clang loop unroll(disable)")
 #else
 #define ROLLED

@@ -4,8 +4,8 @@ use crate::metal::buffer::Buffer;
 use crate::ops::{DataType, Layout, Tensor, View};
 
 /// A tensor in memory of [`MetalBackend::allocate`](crate::MetalBackend::allocate), which
-/// [`MetalBackend::tensor_at`](crate::MetalBackend::tensor_at) finds by its address. Every operation takes a reference to it as a
-/// [`Tensor`]. It keeps the memory, also when somebody deallocates it.
+/// [`MetalBackend::tensor_at`](crate::MetalBackend::tensor_at) finds by its address. Every operation on tensors takes a reference
+/// to it as a [`Tensor`]. It keeps the memory, also when somebody deallocates it.
 #[derive(Debug, Clone)]
 pub struct AllocatedTensor {
     pub(super) buffer: Buffer,

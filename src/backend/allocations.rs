@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::backend::allocated_tensor::AllocatedTensor;
 use crate::error::{Error, Failure, Result};
 use crate::metal::buffer::Buffer;
-use crate::ops::{Element, Tensor};
+use crate::ops::{Element, MAX_RANK, Tensor};
 
 /// Shared memory that [`MetalBackend::allocate`](crate::MetalBackend::allocate) has made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -77,19 +77,22 @@ impl Allocations {
         address: *const T,
         shape: &[usize],
     ) -> Result<AllocatedTensor> {
-        // More bytes than can be counted are more than any allocation has.
-        let bytes = shape
-            .iter()
-            .fold(size_of::<T>(), |bytes, size| bytes.saturating_mul(*size));
+        let layout = Tensor::layout_of(function, shape);
+        let bytes = layout
+            .as_ref()
+            .ok()
+            .and_then(|layout| layout.count().checked_mul(size_of::<T>()));
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let below = known.buffers.range(..=address as usize).next_back();
         let found = below.map(|(start, buffer)| (address as usize - start, buffer));
         match found {
-            Some((offset, buffer)) if offset < buffer.len() => {
+            // No elements may lie at the end of an allocation.
+            Some((offset, buffer)) if offset <= buffer.len() => {
                 let rest = buffer.len() - offset;
-                if bytes > rest {
+                if bytes.is_none_or(|bytes| bytes > rest) && shape.len() <= MAX_RANK {
                     let message = format!(
-                        "{name} takes {bytes} bytes at {address:p}, but only {rest} are left of its allocation"
+                        "{name} of shape {shape:?} takes {} bytes at {address:p}, but only {rest} are left of its allocation",
+                        bytes.map_or("more than 2^64".to_owned(), |bytes| bytes.to_string())
                     );
                     return Err(Error::OutOfRange(Failure::new(function, message)));
                 }
@@ -97,7 +100,7 @@ impl Allocations {
                     buffer: buffer.clone(),
                     offset,
                     data_type: T::DATA_TYPE,
-                    layout: Tensor::layout_of(function, shape)?,
+                    layout: layout?,
                 })
             }
             _ => Err(unknown(function, name, address.cast())),

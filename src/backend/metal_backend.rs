@@ -143,8 +143,8 @@ impl MetalBackend {
             .remove("MetalBackend::deallocate", address, bytes)
     }
 
-    /// The row-major elements without gaps at `address`, which may be inside an allocation: what every operation takes as a
-    /// [`Tensor`](crate::ops::Tensor), at once, in a [`Batch`](crate::Batch) or in an encoder.
+    /// The row-major elements without gaps at `address`, which may be inside an allocation: what every operation on tensors
+    /// takes as a [`Tensor`](crate::ops::Tensor), at once, in a [`Batch`](crate::Batch) or in an encoder.
     ///
     /// ```
     /// use metal_bridge::ops::Unary;
@@ -159,7 +159,7 @@ impl MetalBackend {
     ///     metal.unary(Unary::Exp, &rows, &rows)?;
     ///     metal.softmax(&rows, 1, &rows)?;
     ///     // SAFETY: the calls have ended, and nothing else uses the memory.
-    ///     assert_eq!(unsafe { x.read() }, 1.0 / 3.0);
+    ///     assert!((unsafe { x.read() } - 1.0 / 3.0).abs() < 1e-6);
     /// }
     /// # Ok::<(), metal_bridge::Error>(())
     /// ```
@@ -167,7 +167,8 @@ impl MetalBackend {
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] if the address is not memory of this backend, or has been deallocated, or for a shape that a
-    /// tensor cannot have; [`Error::OutOfRange`] if the allocation ends earlier.
+    /// tensor cannot have; [`Error::OutOfRange`] if the allocation ends earlier. An address between elements is an error of the
+    /// operation ([`Error::Misaligned`]).
     pub fn tensor_at<T: Element>(
         &self,
         address: *const T,

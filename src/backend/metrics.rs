@@ -23,9 +23,9 @@ pub struct Peak {
 /// What an operation took, in all of its calls of one variant with one type.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OperationMetrics {
-    /// The call of [`Ops`](crate::ops::Ops), such as `Ops::matmul`; `other` for what is not one of them.
+    /// The method of [`Ops`](crate::ops::Ops), such as `Ops::matmul`; `other` for what is not one of them.
     pub operation: &'static str,
-    /// Which of the functions that the call has, such as `exp` of `Ops::unary`; none if it has one.
+    /// What a method of several operations computed, such as `exp` for `Ops::unary`; `None` for all other methods.
     pub variant: Option<&'static str>,
     /// The type of its elements, such as `f32`; of weights, if it takes any.
     pub data_type: &'static str,

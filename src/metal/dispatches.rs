@@ -7,7 +7,7 @@ use super::hazards::Hazards;
 pub(crate) struct Work {
     /// The operation.
     pub(crate) operation: &'static str,
-    /// Which of the operation's functions, if it has several.
+    /// What the method computes, if it computes several things.
     pub(crate) variant: Option<&'static str>,
     /// The type of the elements.
     pub(crate) data_type: &'static str,

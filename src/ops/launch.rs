@@ -113,7 +113,7 @@ impl<'a> Operand<'a> {
     }
 }
 
-/// What a dispatch takes besides its bytes, for metrics.
+/// What metrics say of a dispatch besides its bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cost {
     variant: Option<&'static str>,
@@ -142,8 +142,8 @@ impl Cost {
         }
     }
 
-    /// The same cost, of this function among those that the operation has.
-    pub(crate) fn of(self, variant: Option<&'static str>) -> Cost {
+    /// The same, for this one of the things that the method computes.
+    pub(crate) fn with_variant(self, variant: Option<&'static str>) -> Cost {
         Cost { variant, ..self }
     }
 }

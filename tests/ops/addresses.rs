@@ -38,7 +38,12 @@ fn operations_take_addresses_of_the_backend() {
         .add_ptr(at(0), at(100), at(201), 100)
         .expect_err("one too many");
     assert!(matches!(error, Error::OutOfRange(_)), "{error}");
-    assert!(error.to_string().contains("y takes 400 bytes"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("y of shape [100] takes 400 bytes"),
+        "{error}"
+    );
     let error = metal
         .add_ptr(at(0), at(100), at(200), usize::MAX)
         .expect_err("too many");
@@ -85,7 +90,7 @@ fn operations_take_addresses_of_the_backend() {
 }
 
 #[test]
-fn every_operation_takes_tensors_at_addresses() {
+fn operations_take_tensors_at_addresses() {
     let metal = metal();
     let backend = metal.backend();
     let allocation = backend.allocate(64 * 4).expect("memory");
@@ -129,6 +134,20 @@ fn every_operation_takes_tensors_at_addresses() {
         .tensor_at(base.cast_const(), &[1; 9])
         .expect_err("9 dimensions");
     assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
+    let error = backend
+        .tensor_at(base.cast_const(), &[1 << 62, 2])
+        .expect_err("more than can be counted");
+    assert!(
+        error.to_string().contains("more than 2^64 bytes"),
+        "{error}"
+    );
+    let end = base.wrapping_add(64).cast_const();
+    let nothing = backend.tensor_at(end, &[0, 7]).expect("no elements");
+    metal
+        .unary(Unary::Abs, &nothing, &nothing)
+        .expect("nothing to do");
+    let error = backend.tensor_at(end, &[1]).expect_err("past the end");
+    assert!(matches!(error, Error::OutOfRange(_)), "{error}");
     let odd = backend.tensor_at(base.wrapping_byte_add(2).cast_const(), &[2]);
     let error = metal
         .unary(Unary::Abs, &odd.expect("is inside"), &sums)

@@ -63,7 +63,12 @@ fn products_run_at_once_on_addresses() {
     let error = metal
         .matmul_ptr(at(0), at(4), at(9), 2, 2, 2)
         .expect_err("one too many");
-    assert!(error.to_string().contains("y takes 16 bytes"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("y of shape [2, 2] takes 16 bytes"),
+        "{error}"
+    );
     let error = metal
         .matmul_ptr(at(0), at(4), at(8), usize::MAX, 2, 2)
         .expect_err("too many");

@@ -69,15 +69,22 @@ impl DataType {
     }
 }
 
-/// A Rust type that tensors have as elements.
-pub trait Element: bytemuck::Pod {
+mod sealed {
+    /// Bytes of another type behind an element's name would be read as what they are not.
+    pub trait Sealed {}
+}
+
+/// A Rust type that tensors have as elements: `f32`, `f16`, `bf16`, `i8`, `u8`, `i32`, `u32` or `i64`.
+pub trait Element: bytemuck::Pod + sealed::Sealed {
     /// Its name among the types of tensors.
     const DATA_TYPE: DataType;
 }
 
 macro_rules! elements {
     ($($rust:ty => $name:ident),*) => {
-        $(impl Element for $rust {
+        $(impl sealed::Sealed for $rust {}
+
+        impl Element for $rust {
             const DATA_TYPE: DataType = DataType::$name;
         })*
     };

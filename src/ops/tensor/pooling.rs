@@ -303,7 +303,7 @@ impl Operation {
                 y_strides: y_images.strides.map(|stride| stride as u64),
             }),
             operands: &operands,
-            cost: Cost::bytes_only(y.data_type().name()).of(Some(self.variant)),
+            cost: Cost::bytes_only(y.data_type().name()).with_variant(Some(self.variant)),
             threadgroup_memory: 0,
             grid: Grid::Threads {
                 grid: Size::new(across, others, 1),

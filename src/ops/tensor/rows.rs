@@ -61,7 +61,7 @@ pub(super) struct Reduced<'a> {
     pub(super) y_layout: Layout,
     /// Whether `y` may be `x`.
     pub(super) in_place: bool,
-    /// Which of the operation's functions, if it has several.
+    /// What the method computes, if it computes several things.
     pub(super) variant: Option<&'static str>,
 }
 
@@ -100,7 +100,7 @@ impl Reduced<'_> {
             pipeline: &pipeline,
             arguments,
             operands: &operands,
-            cost: Cost::new(self.x.data_type().name(), [self.x.count()]).of(self.variant),
+            cost: Cost::new(self.x.data_type().name(), [self.x.count()]).with_variant(self.variant),
             threadgroup_memory: 0,
             grid,
         };

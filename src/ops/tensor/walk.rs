@@ -85,7 +85,7 @@ pub(super) struct Elementwise<'a> {
     /// What the operation has besides tensors, as bits.
     pub(super) scalar: u64,
     pub(super) y: Tensor<'a>,
-    /// Which of the operation's functions, if it has several.
+    /// What the method computes, if it computes several things.
     pub(super) variant: Option<&'static str>,
     /// With their names in errors; they broadcast to the shape of `y`.
     pub(super) inputs: &'a [(&'static str, Tensor<'a>)],
@@ -158,7 +158,7 @@ impl Elementwise<'_> {
             Shader::Unary | Shader::Binary => Cost::new(data_type, [self.y.count()]),
             _ => Cost::bytes_only(data_type),
         };
-        cost.of(self.variant)
+        cost.with_variant(self.variant)
     }
 
     fn parts(&self) -> Result<Vec<Part<'_>>> {

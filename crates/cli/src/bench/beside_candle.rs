@@ -1,7 +1,7 @@
 //! candle's CPU backend, beside which operations are measured. What candle allocates for a result is part of its call.
 
 use candle_core::{D, Device, Result, Tensor};
-use metal_bridge::ops::Reduction;
+use metal_bridge::ops::{ArgReduction, Reduction};
 
 use super::cases::{Case, Operation, ids, values};
 
@@ -42,12 +42,12 @@ pub fn prepare(case: &Case) -> Result<Option<Contender>> {
             match reduction {
                 Reduction::Sum => Box::new(move || x.sum(1)),
                 Reduction::Max => Box::new(move || x.max(1)),
-                Reduction::Var { .. } => Box::new(move || x.var(1)),
+                Reduction::Var { correction: 1 } => Box::new(move || x.var(1)),
                 Reduction::LogSumExp => Box::new(move || x.log_sum_exp(1)),
                 _ => return Ok(None),
             }
         }
-        (Operation::ArgReduce(_), _) => {
+        (Operation::ArgReduce(ArgReduction::Max), _) => {
             let x = floats(shape)?;
             Box::new(move || x.argmax(1))
         }

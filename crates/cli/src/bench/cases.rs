@@ -48,7 +48,7 @@ pub const CASES: &[Case] = &[
     case("silu", Operation::Silu, &[1 << 22]),
     case("transpose", Operation::Transpose, &[2048, 2048]),
     case("sum of rows", Operation::Reduce(Reduction::Sum), ROWS),
-    case("product of rows", Operation::Reduce(Reduction::Prod), ROWS),
+    case("multiplied rows", Operation::Reduce(Reduction::Prod), ROWS),
     case("maximum of rows", Operation::Reduce(Reduction::Max), ROWS),
     case(
         "variance of rows",

@@ -188,7 +188,7 @@ static size_t constant_size(MTLDataType type) {
                  (unsigned long)bufferIndex);
     const smtl_type *pointee = smtl_library_pointee(_library->_library, argument);
     SMTL_REQUIRE(pointee != NULL && pointee->data_type == MTLDataTypeStruct, where,
-                 @"buffer %lu of function %@ is not an argument buffer: its type is not a structure",
+                 @"buffer %lu of function %@ is not an argument buffer: its type is not a structure of plain members",
                  (unsigned long)bufferIndex, _name);
     if (reflection != NULL) {
         *reflection = SMTLReflectArgument(argument, _library);

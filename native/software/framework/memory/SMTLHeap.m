@@ -37,7 +37,8 @@ static NSUInteger rounded_up(NSUInteger length) {
         [self release];
         @throw;
     }
-    if (smtl_allocation_must_fail() || !SMTLDeviceTakeMemory(device, smtl_memory_reserved(_size), true)) {
+    if (_size > NSUIntegerMax / 2 || smtl_allocation_must_fail() ||
+        !SMTLDeviceTakeMemory(device, smtl_memory_reserved(_size), true)) {
         [self release];
         return nil;
     }

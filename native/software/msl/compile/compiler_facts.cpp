@@ -55,15 +55,15 @@ std::string last_command(const std::string &printed) {
     return printed.substr(at == std::string::npos ? 0 : at + 1);
 }
 
-bool succeeded(const std::string &clang, const ProcessResult &result, std::string &errors) {
-    if (!result.succeeded) errors += result.errors.empty() ? clang + ": failed\n" : result.errors + "\n";
+bool succeeded(const ProcessResult &result, std::string &errors) {
+    if (!result.succeeded && !result.errors.empty()) errors += result.errors + "\n";
     return result.succeeded;
 }
 
 bool ask_macros(const std::string &clang, const std::string &work, const std::string &file, std::string &errors) {
     const ProcessResult result =
         run_process({clang, "-x", "c++", "-march=native", "-E", "-dM", "-o", file, "-"}, "", work);
-    return succeeded(clang, result, errors);
+    return succeeded(result, errors);
 }
 
 bool ask_link_command(const std::string &clang, const std::string &work, const std::string &file, std::string &errors) {
@@ -76,7 +76,7 @@ bool ask_link_command(const std::string &clang, const std::string &work, const s
         run_process({clang, "-###", "-shared", "-nostdlib", "-Wl,-z,now", "-Wl,--gc-sections", "-Wl,--build-id=none",
                      "-Wl,-init=,-fini=", "-o", output, object, "-Wl,--as-needed", "-lm", "-lgcc"},
                     "", work);
-    if (!succeeded(clang, result, errors)) return false;
+    if (!succeeded(result, errors)) return false;
     std::string command = last_command(result.errors);
     for (const auto &[path, name] :
          {std::pair(object, Toolchain::link_input), std::pair(output, Toolchain::link_output)}) {
@@ -95,7 +95,7 @@ bool ask_link_command(const std::string &clang, const std::string &work, const s
 // Among the words of the compiler's own command.
 bool ask_resources(const std::string &clang, const std::string &work, const std::string &file, std::string &errors) {
     const ProcessResult result = run_process({clang, "-###", "-x", "c++", "-fsyntax-only", "-"}, "", work);
-    if (!succeeded(clang, result, errors)) return false;
+    if (!succeeded(result, errors)) return false;
     const std::vector<std::string> words = split_command(last_command(result.errors));
     const auto option = std::find(words.begin(), words.end(), "-resource-dir");
     return option != words.end() && option + 1 != words.end() && write_file(file, option[1]);
@@ -103,9 +103,11 @@ bool ask_resources(const std::string &clang, const std::string &work, const std:
 
 bool ask_compiler(const std::string &clang, const std::string &folder, std::string &errors) {
     const std::string work = folder + "/work";
+    const std::size_t said = errors.size();
     const bool good = make_folders(work) && ask_macros(clang, work, folder + macros_name, errors) &&
                       ask_link_command(clang, work, folder + link_name, errors) &&
                       ask_resources(clang, work, folder + resources_name, errors);
+    if (!good && errors.size() == said) errors += clang + ": does not answer as clang does\n";
     remove_tree(work);
     return good;
 }

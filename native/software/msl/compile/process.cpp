@@ -71,7 +71,8 @@ std::string reached_bound(int signal, bool too_slow, std::uint64_t processor_mil
                           const ProcessBounds &bounds) {
     if (too_slow) return "took longer than " + count_of(bounds.seconds, "second");
     const rlim_t processor_seconds = bounded(RLIMIT_CPU, bounds.processor_seconds).rlim_cur;
-    if (signal == SIGXCPU || (signal == SIGKILL && processor_milliseconds * 2 >= processor_seconds * 1000))
+    if (signal == SIGXCPU ||
+        (signal == SIGKILL && processor_seconds > 0 && processor_milliseconds * 2 >= processor_seconds * 1000))
         return "took more than " + count_of(processor_seconds, "second") + " of processor time";
     if (signal == SIGXFSZ)
         return "wrote a file of more than " + count_of(bounded(RLIMIT_FSIZE, bounds.file_bytes).rlim_cur, "byte");

@@ -103,7 +103,10 @@ std::optional<std::vector<Member>> read_statement(const Tokens &tokens, Index be
         if (token.is("(") || token.is(":") || token.is("static") || token.is("using") || token.is("typedef") ||
             token.is("{"))
             return std::nullopt;
-        if (token.is(",")) {
+        if (token.is("=")) {
+            while (i + 1 < end && !tokens[i + 1].is(","))
+                i = opens(tokens[i + 1]) ? past_group(tokens, i + 1) - 1 : i + 1;
+        } else if (token.is(",")) {
             if (!finish()) return std::nullopt;
         } else if (is_word_of_a_type(token)) {
             has_type = has_type || !last_word.empty();
@@ -292,7 +295,9 @@ const smtl_type *TypeTable::read_type(const smtl_library &library, Facts &facts,
         type.argument_count = type.length * type.element->argument_count;
     } else if (type.data_type == pointer_data_type) {
         type.access = facts.next() != 0 ? SMTL_ACCESS_READ_ONLY : SMTL_ACCESS_READ_WRITE;
+        const bool was_whole = owner.whole;
         type.element = read_type(library, facts, owner);
+        owner.whole = was_whole;  // a pointer takes one index, whatever it points to
         type.size = type.alignment = sizeof(void *);
     } else {
         type.size = facts.next();
@@ -300,6 +305,7 @@ const smtl_type *TypeTable::read_type(const smtl_library &library, Facts &facts,
         const std::string name = facts.next_name();
         const smtl_type *known = name.empty() ? nullptr : structure(library, name);
         if (known != nullptr) return known;
+        owner.whole = owner.whole && name.empty();
     }
     return &owner.parts.emplace_back(type);
 }
@@ -323,7 +329,7 @@ bool TypeTable::fill(const smtl_library &library, const std::string &name, Struc
     }
     found.type.members = found.members.data();
     found.type.member_count = found.members.size();
-    return facts.were_as_many();
+    return facts.were_as_many() && found.whole;
 }
 
 // A structure that refers to itself is found while it is being filled. What lies deeper than real structures is not

@@ -230,6 +230,10 @@ static void test_placement_heap(void) {
     [heap release];
     [descriptor setSize:0];
     CHECK_RAISES("must not be 0", [device newHeapWithDescriptor:descriptor]);
+    for (NSUInteger less = 0; less < 5000; less += 250) {
+        [descriptor setSize:NSUIntegerMax - less];
+        CHECK([device newHeapWithDescriptor:descriptor] == nil);
+    }
 }
 
 static void test_device(void) {

@@ -92,7 +92,7 @@ template <class T> constexpr auto type_layers() {
         return joined(words_of(pointer_type, metal::is_const_v<target>), type_layers<target>());
     } else {
         constexpr auto value = words_of(stored_type<plain>, complete_size<plain>::value, complete_alignment<plain>());
-        if constexpr (__is_class(plain) && stored_type<plain> == 0) {
+        if constexpr ((__is_class(plain) || __is_union(plain)) && stored_type<plain> == 0) {
             return joined(value, type_name<plain>());
         } else {
             return joined(value, words_of(0));
