@@ -7,6 +7,7 @@ mod bench;
 mod check;
 mod failure;
 mod generate;
+#[cfg(software_metal)]
 mod include_folders;
 mod info;
 mod loading;
