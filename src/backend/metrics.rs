@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::error::{Error, Failure, Result};
+use crate::metal::dispatches::Work;
 
 /// What a device is able to do.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -65,11 +66,7 @@ fn rate(count: u64, time: Duration) -> f64 {
 /// One call, as the GPU ran it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Span {
-    pub(super) operation: &'static str,
-    pub(super) variant: Option<&'static str>,
-    pub(super) data_type: &'static str,
-    pub(super) flops: u64,
-    pub(super) bytes: u64,
+    pub(super) work: Work,
     /// Nanoseconds of the system's monotonic clock.
     pub(super) start: u64,
     pub(super) nanoseconds: u64,
@@ -107,11 +104,11 @@ impl Metrics {
         let mut rows: BTreeMap<_, OperationMetrics> = BTreeMap::new();
         for span in &self.spans {
             let row = rows
-                .entry((span.operation, span.variant, span.data_type))
+                .entry((span.work.operation, span.work.variant, span.work.data_type))
                 .or_insert(OperationMetrics {
-                    operation: span.operation,
-                    variant: span.variant,
-                    data_type: span.data_type,
+                    operation: span.work.operation,
+                    variant: span.work.variant,
+                    data_type: span.work.data_type,
                     calls: 0,
                     gpu_time: Duration::ZERO,
                     flops: 0,
@@ -120,8 +117,8 @@ impl Metrics {
                 });
             row.calls += 1;
             row.gpu_time += Duration::from_nanos(span.nanoseconds);
-            row.flops = row.flops.saturating_add(span.flops);
-            row.bytes = row.bytes.saturating_add(span.bytes);
+            row.flops = row.flops.saturating_add(span.work.flops);
+            row.bytes = row.bytes.saturating_add(span.work.bytes);
         }
         let mut rows: Vec<_> = rows.into_values().collect();
         rows.sort_by_key(|row| Reverse(row.gpu_time));
@@ -195,7 +192,7 @@ fn name(operation: &str, variant: Option<&str>) -> String {
 
 fn event(span: &Span) -> Value {
     json!({
-        "name": format!("{} {}", name(span.operation, span.variant), span.data_type),
+        "name": format!("{} {}", name(span.work.operation, span.work.variant), span.work.data_type),
         "cat": "gpu",
         "ph": "X",
         "pid": 1,
@@ -203,11 +200,11 @@ fn event(span: &Span) -> Value {
         "ts": span.start as f64 / 1e3,
         "dur": span.nanoseconds as f64 / 1e3,
         "args": {
-            "operation": span.operation,
-            "variant": span.variant,
-            "data_type": span.data_type,
-            "flops": span.flops,
-            "bytes": span.bytes,
+            "operation": span.work.operation,
+            "variant": span.work.variant,
+            "data_type": span.work.data_type,
+            "flops": span.work.flops,
+            "bytes": span.work.bytes,
         },
     })
 }

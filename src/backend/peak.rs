@@ -60,7 +60,7 @@ fn fastest(metrics: &Metrics) -> Peak {
         rates.fold(0.0, f64::max)
     };
     Peak {
-        gflops: most(|span| span.flops),
-        gigabytes_per_second: most(|span| span.bytes),
+        gflops: most(|span| span.work.flops),
+        gigabytes_per_second: most(|span| span.work.bytes),
     }
 }

@@ -29,11 +29,7 @@ impl Recorder {
         let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
         let start = nanoseconds(times.gpu_start);
         let span = Span {
-            operation: work.operation,
-            variant: work.variant,
-            data_type: work.data_type,
-            flops: work.flops,
-            bytes: work.bytes,
+            work,
             start,
             nanoseconds: nanoseconds(times.gpu_end).saturating_sub(start),
         };

@@ -1,13 +1,9 @@
 //! Memory that the backend knows by its address, and operations on it.
 
 use metal_bridge::ops::{DataType, Reduction, Unary};
-use metal_bridge::{Allocation, Error, MetalBackend, MetalOps};
+use metal_bridge::{Allocation, Error};
 
-use crate::support;
-
-fn metal() -> MetalOps {
-    MetalOps::new(MetalBackend::with_device(support::device()).expect("a backend"))
-}
+use crate::support::metal;
 
 /// The elements at an address of the backend.
 fn elements<'a, T: bytemuck::Pod>(allocation: Allocation, count: usize) -> &'a mut [T] {

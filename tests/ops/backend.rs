@@ -1,12 +1,8 @@
 //! The high-level calls on host slices.
 
-use crate::support::{self, EPSILON, assert_close, matrix, rng, uniform};
+use crate::support::{self, EPSILON, assert_close, matrix, metal, rng, uniform};
 use metal_bridge::ops::{Tensor, Unary, Weight, WeightType};
-use metal_bridge::{CompileOptions, Error, MetalBackend, MetalOps, Size, StorageMode};
-
-fn metal() -> MetalOps {
-    MetalOps::new(MetalBackend::with_device(support::device()).expect("a backend"))
-}
+use metal_bridge::{CompileOptions, Error, MetalBackend, Size, StorageMode};
 
 /// Products in float64, with a tolerance that grows with the number of terms.
 fn products<'a>(w: &'a support::Matrix, x: &'a [f32]) -> impl Iterator<Item = (f64, f64)> + 'a {

@@ -4,20 +4,14 @@
 use std::collections::HashSet;
 
 use metal_bridge::ops::{Binary, Reduction, SortOrder, Tensor, Unary, View};
-use metal_bridge::{
-    Batch, Buffer, CompileOptions, Error, MetalBackend, MetalOps, Result, StorageMode,
-};
+use metal_bridge::{Batch, Buffer, CompileOptions, Error, Result, StorageMode};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-use crate::support::{self, rng};
+use crate::support::{self, metal, rng};
 
 /// Elements of each buffer of a random program.
 const SIZE: usize = 48;
-
-fn metal() -> MetalOps {
-    MetalOps::new(MetalBackend::with_device(support::device()).expect("a backend"))
-}
 
 fn memory(values: &[i32]) -> Buffer {
     support::buffer(values)

@@ -4,17 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use metal_bridge::ops::{Binary, Convolution, Matmul, Tensor, Unary};
-use metal_bridge::{Buffer, Choice, Device, Error, MetalBackend, MetalOps, ObjectKind};
+use metal_bridge::{Buffer, Choice, Device, Error, MetalOps, ObjectKind};
 use metal_bridge_test_support::{
     SLACK, count_objects, in_child, in_child_with, print_live_objects, resting_objects,
     settled_handles, settled_objects,
 };
 
-use crate::support::{buffer, device};
-
-fn metal() -> MetalOps {
-    MetalOps::new(MetalBackend::with_device(device()).expect("a backend"))
-}
+use crate::support::{buffer, device, metal};
 
 fn tensor<'a>(buffer: &'a Buffer, shape: &[usize]) -> Tensor<'a> {
     Tensor::of::<f32>(buffer, shape).expect("a tensor")

@@ -1,12 +1,8 @@
 //! Products of matrices that have run when the call returns: on buffers, tensors and addresses.
 
-use crate::support;
+use crate::support::metal;
 use metal_bridge::ops::{Matmul, Tensor, Unary};
-use metal_bridge::{Error, MetalBackend, MetalOps, StorageMode};
-
-fn metal() -> MetalOps {
-    MetalOps::new(MetalBackend::with_device(support::device()).expect("a backend"))
-}
+use metal_bridge::{Error, StorageMode};
 
 #[test]
 fn products_run_at_once_on_buffers_and_tensors() {

@@ -5,14 +5,10 @@ use std::time::Duration;
 use metal_bridge::ops::{
     Attention, Binary, Convolution, Matmul, Reduction, SortOrder, Tensor, Unary, View, WeightType,
 };
-use metal_bridge::{Buffer, MetalBackend, MetalOps, OperationMetrics, Peak, StorageMode};
+use metal_bridge::{Buffer, MetalOps, OperationMetrics, Peak, StorageMode};
 use serde_json::{Value, json};
 
-use crate::support::{self, matrix, rng};
-
-fn metal() -> MetalOps {
-    MetalOps::new(MetalBackend::with_device(support::device()).expect("a backend"))
-}
+use crate::support::{matrix, metal, rng};
 
 fn memory(ops: &MetalOps, floats: usize) -> Buffer {
     ops.backend()

@@ -7,7 +7,8 @@ use approx::abs_diff_eq;
 use half::f16;
 use metal_bridge::ops::{Ops, View, Weight, WeightType};
 use metal_bridge::{
-    Buffer, CommandQueue, ComputeEncoder, Device, DispatchType, Result, StorageMode,
+    Buffer, CommandQueue, ComputeEncoder, Device, DispatchType, MetalBackend, MetalOps, Result,
+    StorageMode,
 };
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -38,6 +39,11 @@ pub fn ops() -> &'static Ops {
 
 pub fn device() -> &'static Device {
     rig().ops.device()
+}
+
+/// Operations on a backend of their own.
+pub fn metal() -> MetalOps {
+    MetalOps::new(MetalBackend::with_device(device()).expect("a backend"))
 }
 
 pub fn queue() -> &'static CommandQueue {

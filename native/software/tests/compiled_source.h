@@ -14,6 +14,12 @@
 #include "metal_program.h"
 #include "msl/msl.h"
 
+inline bool says(const std::string &text, const std::string &part) {
+    if (text.find(part) != std::string::npos) return true;
+    std::fprintf(stderr, "not found: %s\nin: %s\n", part.c_str(), text.c_str());
+    return false;
+}
+
 struct compiled {
     smtl_library *library = nullptr;
     std::string log;
@@ -34,11 +40,7 @@ struct compiled {
             found.emplace_back(smtl_library_function_name(library, i));
         return found;
     }
-    bool says(const std::string &text) const {
-        if (log.find(text) != std::string::npos) return true;
-        std::fprintf(stderr, "not found: %s\nin: %s\n", text.c_str(), log.c_str());
-        return false;
-    }
+    bool says(const std::string &part) const { return ::says(log, part); }
     std::string specialize(const char *function, const std::vector<smtl_constant_value> &values,
                            std::string *error = nullptr) const {
         char *text = nullptr;

@@ -2,15 +2,11 @@
 
 use half::{bf16, f16};
 use metal_bridge::ops::Binary;
-use metal_bridge::{Buffer, MetalBackend, MetalOps, Result};
+use metal_bridge::{Buffer, MetalOps, Result};
 
 use super::binary::{Arithmetic, pairs};
 use super::values::{read, room};
-use crate::support::{buffer, device};
-
-fn metal() -> MetalOps {
-    MetalOps::new(MetalBackend::with_device(device()).expect("a backend"))
-}
+use crate::support::{buffer, metal};
 
 #[test]
 fn named_functions_agree_on_buffers() {

@@ -137,16 +137,22 @@ std::optional<ProcessEnd> spawn(const ProcessStart &start, std::string &error) {
 
 }  // namespace
 
-std::string program_path() {
+std::vector<std::string> program_folders() {
     const char *path = std::getenv("PATH");
-    std::string folders;
+    std::vector<std::string> folders;
     for (std::string_view rest = path ? path : ""; !rest.empty();) {
         const std::string_view folder = rest.substr(0, rest.find(':'));
         // Whatever folder a later process works in would have its say in what is cached.
-        if (folder.starts_with("/")) (folders += folders.empty() ? "" : ":") += folder;
+        if (folder.starts_with("/")) folders.emplace_back(folder);
         rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
     }
-    return folders.empty() ? "/usr/local/bin:/usr/bin:/bin" : folders;
+    return folders.empty() ? std::vector<std::string>{"/usr/local/bin", "/usr/bin", "/bin"} : folders;
+}
+
+std::string program_path() {
+    std::string path;
+    for (const std::string &folder : program_folders()) path += (path.empty() ? "" : ":") + folder;
+    return path;
 }
 
 rlimit bounded(__rlimit_resource resource, rlim_t value) {

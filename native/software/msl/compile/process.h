@@ -28,6 +28,8 @@ struct ProcessBounds {
 };
 
 // The absolute folders of the host's PATH; the usual ones if it has none.
+std::vector<std::string> program_folders();
+// The same as a program's PATH.
 std::string program_path();
 
 // What a program of this process may have at most: `value`, or what the process itself may have if that is less.

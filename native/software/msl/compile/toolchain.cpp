@@ -27,14 +27,9 @@ constexpr int newest_named_clang = 24;
 constexpr const char *server_name = "/fork_server.so";
 
 std::string search_path(const std::string &name) {
-    const std::string path = program_path();
-    std::string_view folders = path;
-    while (!folders.empty()) {
-        const std::size_t colon = folders.find(':');
-        const std::string candidate = std::string(folders.substr(0, colon)) + "/" + name;
+    for (const std::string &folder : program_folders()) {
+        const std::string candidate = folder + "/" + name;
         if (access(candidate.c_str(), X_OK) == 0) return candidate;
-        if (colon == std::string_view::npos) break;
-        folders.remove_prefix(colon + 1);
     }
     return {};
 }

@@ -155,11 +155,8 @@ std::vector<Body> find_bodies(const Tokens &tokens, std::string_view name) {
             for (; open < tokens.size() && (tokens[open].is_identifier() || tokens[open].is(":")); ++open)
                 scope += tokens[open].text;
             // The compiler leaves out the names of inline namespaces.
-            if (scope.empty() || (i > 0 && tokens[i - 1].is("inline")))
-                scope.clear();
-            else
-                scope += "::";
-            if (open < tokens.size() && tokens[open].is("{")) enter(open, scope);
+            const bool is_said = !scope.empty() && (i == 0 || !tokens[i - 1].is("inline"));
+            if (open < tokens.size() && tokens[open].is("{")) enter(open, is_said ? scope + "::" : "");
         }
         if (!tokens[i].is("struct")) continue;
         const bool tagged = tokens[i + 1].is_identifier();
@@ -174,8 +171,8 @@ std::vector<Body> find_bodies(const Tokens &tokens, std::string_view name) {
 }
 
 // The members of the structure; nothing if there is no such plain structure, or if it may be another of that name.
-std::optional<std::vector<Member>> find_members(const Tokens &tokens, const std::string &name) {
-    const std::vector<Body> bodies = find_bodies(tokens, std::string_view(name).substr(name.rfind(':') + 1));
+std::optional<std::vector<Member>> find_members(const Tokens &tokens, const std::vector<Body> &bodies,
+                                                const std::string &name) {
     const auto has_name = [&](const Body &body) { return body.name == name; };
     const auto body = bodies.size() == 1 ? bodies.begin() : std::find_if(bodies.begin(), bodies.end(), has_name);
     if (body == bodies.end() || std::count_if(body + 1, bodies.end(), has_name) != 0) return std::nullopt;
@@ -240,8 +237,9 @@ StoredType stored_type(std::string_view parameter_type) {
     }
     StoredType type;
     if (words.empty()) return type;
-    for (const std::string &word : words) type.own += (type.own.empty() ? "" : "::") + word;
-    if (is_instance) type.own.clear();
+    for (const std::string &word : words) {
+        if (!is_instance) type.own += (type.own.empty() ? "" : "::") + word;
+    }
     type.plain = is_instance ? instance_name(words) : words.back();
     type.is_packed = words[0] == "packed_vec" || type.plain.starts_with("packed_");
     for (const std::string_view prefix : {"packed_", "atomic_"}) {
@@ -311,7 +309,10 @@ const smtl_type *TypeTable::read_type(const smtl_library &library, Facts &facts,
 }
 
 bool TypeTable::fill(const smtl_library &library, const std::string &name, Structure &found) {
-    const auto members = find_members(tokenize(library.translated), name);
+    const Tokens tokens = tokenize(library.translated);
+    const std::vector<Body> bodies = find_bodies(tokens, std::string_view(name).substr(name.rfind(':') + 1));
+    found.alone = bodies.size() == 1;
+    const auto members = find_members(tokens, bodies, name);
     if (!members || members->empty()) return false;
     const std::string bytes = type_facts(library, facts_source(name, *members));
     Facts facts(bytes);
@@ -369,12 +370,11 @@ const smtl_type *TypeTable::find(const smtl_library &library, std::string_view p
         }
         return &known->second;
     }
+    const smtl_type *own = wanted.own.empty() ? nullptr : structure(library, wanted.own);
+    if (own == nullptr || own->size != size) return nullptr;
     // Inside a namespace a single word may name one of several structures.
     const bool is_path = wanted.own.find(':') != std::string::npos;
-    if (wanted.own.empty() || (!is_path && find_bodies(tokenize(library.translated), wanted.own).size() != 1))
-        return nullptr;
-    const smtl_type *own = structure(library, wanted.own);
-    return own != nullptr && own->size == size ? own : nullptr;
+    return is_path || structures_.at(wanted.own)->alone ? own : nullptr;
 }
 
 }  // namespace smtl::msl

@@ -30,6 +30,7 @@ private:
         std::deque<std::string> names;
         std::deque<smtl_type> parts;
         bool known = false;
+        bool alone = false;  // no other structure of the source has its last word
         bool whole = true;  // so far: each structure in it is known, and with it how many indices that takes
     };
 

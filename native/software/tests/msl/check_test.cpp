@@ -3,6 +3,7 @@
 #include <string>
 
 #include "check.h"
+#include "compiled_source.h"
 #include "msl/msl.h"
 
 namespace {
@@ -16,14 +17,6 @@ std::string check_source(const std::string &source, bool strict = false) {
     std::free(text);
     return json;
 }
-
-bool says(const std::string &json, const std::string &part) {
-    if (json.find(part) != std::string::npos) return true;
-    std::fprintf(stderr, "not found: %s\nin: %s\n", part.c_str(), json.c_str());
-    return false;
-}
-
-const std::string head = "#include <metal_stdlib>\nusing namespace metal;\n";
 
 void test_kernels() {
     const std::string json = check_source(head + R"(constant bool flag [[function_constant(7)]];

@@ -48,12 +48,6 @@ bool compiles(int number) {
     return said.empty();
 }
 
-bool says(const std::string &said, const std::string &words) {
-    if (said.find(words) != std::string::npos) return true;
-    std::fprintf(stderr, "not found: %s\nin: %s\n", words.c_str(), said.c_str());
-    return false;
-}
-
 bool fails_with(int number, const std::string &words) { return says(problem(number), words); }
 
 void use_cache(const char *name) { setenv("SOFTWARE_METAL_CACHE", (folder / name).c_str(), 1); }
