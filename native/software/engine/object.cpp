@@ -185,13 +185,32 @@ private:
     size_t segment_count_ = 0;
 };
 
-/* A path of the open file, spelt in a new way by each call. For the loader two files with one path are the same file,
- * and the system gives the number of a closed descriptor to the next file. */
-std::string name_for_loader(int file) {
+/* The open files of this process, as every process names them: a debugger opens what it finds in the list of loaded
+ * objects, and by /proc/self it would open a file of its own. Another namespace's /proc has other numbers. */
+std::string folder_of_open_files() {
+    std::array<char, 32> self{};
+    const ssize_t length = readlink("/proc/self", self.data(), self.size());
+    const std::string number = std::to_string(getpid());
+    return "/proc/" + (std::string_view(self.data(), std::max<ssize_t>(length, 0)) == number ? number : "self") +
+           "/fd/";
+}
+
+/* A path of the open file, spelt in a new way by each call, and no shorter than `least`. For the loader two files with
+ * one path are the same file, and the system gives the number of a closed descriptor to the next file. */
+std::string name_for_loader(int file, size_t least) {
     static std::atomic<uint64_t> loads{0};
-    std::string path = "/proc/self/fd/";
-    for (uint64_t bits = ++loads; bits != 0; bits >>= 1) path += bits & 1 ? ".//" : "./";
+    std::string path = folder_of_open_files();
+    for (uint64_t bits = ++loads; bits != 0 || path.size() < least; bits >>= 1) path += bits & 1 ? ".//" : "./";
     return path + std::to_string(file);
+}
+
+/* From here on the list of loaded objects, which debuggers and profilers read, says where the file lies: the number of
+ * its descriptor will be another file's. */
+void rename_object(void *handle, const std::string &path) {
+    link_map *map = nullptr;
+    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map->l_name == nullptr) return;
+    if (std::strlen(map->l_name) >= path.size() && path != map->l_name)
+        std::memcpy(map->l_name, path.c_str(), path.size() + 1);
 }
 
 }  // namespace
@@ -216,10 +235,12 @@ void *load_object(const std::string &path, std::string &problem) {
         problem += objection;
         return nullptr;
     }
-    void *const handle = dlopen(name_for_loader(file.number()).c_str(), RTLD_NOW | RTLD_LOCAL);
+    void *const handle = dlopen(name_for_loader(file.number(), path.size()).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
         const char *const text = dlerror();
         problem += text != nullptr ? text : "unknown error of the dynamic loader";
+    } else {
+        rename_object(handle, path);
     }
     return handle;
 }

@@ -86,10 +86,13 @@ bool make_private(const std::string &folder) {
 }
 
 // Whoever may rename the folders above can put another folder in its place. Folders that a group may write to are
-// accepted: on most systems the user is the group's only member, and what is loaded is checked once more.
+// accepted: on most systems the user is the group's only member, and what is loaded is checked once more. Folders that
+// are still to be made will be the user's own.
 std::string objection_to_place(const std::string &path) {
     std::error_code error;
-    for (std::filesystem::path above = std::filesystem::canonical(path, error).parent_path(); !error;
+    std::filesystem::path nearest = std::filesystem::path(path).parent_path();
+    while (!std::filesystem::exists(nearest, error) && nearest.has_relative_path()) nearest = nearest.parent_path();
+    for (std::filesystem::path above = std::filesystem::canonical(nearest, error); !error;
          above = above.parent_path()) {
         struct stat status;
         if (stat(above.c_str(), &status) != 0) return std::strerror(errno);
@@ -107,6 +110,8 @@ std::string objection_to(const std::string &path) {
     // Clang includes files of it by their names in quotes.
     if (path.find_first_of("\"\\\n") != std::string::npos)
         return "its path has a quotation mark, a backslash or a line break";
+    // First of all: a place that is refused stays as it was.
+    if (std::string objection = objection_to_place(path); !objection.empty()) return objection;
     std::error_code error;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
     (void)mkdir(path.c_str(), 0700);

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include <dlfcn.h>
+#include <link.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "check.h"
 #include "compiled_source.h"
+#include "engine/object.h"
 #include "msl/compile/process.h"
 #include "msl/compile/toolchain.h"
 
@@ -252,6 +254,13 @@ void test_objects() {
         const compiled next("kernel void k(device float *a) { a[0] = " + std::to_string(i) + "; }");
         CHECK(run(next.specialize("k", {}), {&a}, 1).empty() && a[0] == float(i));
     }
+    // Debuggers open what the list of loaded objects names.
+    const std::string path = compiled(kernel).specialize("k", {});
+    std::string problem;
+    void *const handle = smtl::load_object(path, problem);
+    link_map *map = nullptr;
+    if (CHECK(handle && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0)) CHECK(map->l_name == path);
+    if (handle) CHECK(dlclose(handle) == 0);
     fs::remove_all(folder);
 }
 

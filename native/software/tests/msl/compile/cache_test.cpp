@@ -266,10 +266,14 @@ void test_unusable_folders(const fs::path &folder) {
     fs::create_directory(folder / "above");
     fs::permissions(folder / "above", fs::perms::all);
     refused(folder / "above" / "cache", "everybody may write to " + (folder / "above").string() + ", which it lies in");
+    CHECK(fs::is_empty(folder / "above"));
     if (geteuid() == 0) {
         fs::create_directory(folder / "foreign");
         CHECK(chown((folder / "foreign").c_str(), 12345, 12345) == 0);
         refused(folder / "foreign", "it belongs to another user");
+        refused(folder / "foreign" / "new" / "cache",
+                (folder / "foreign").string() + ", which it lies in, belongs to another user");
+        CHECK(fs::is_empty(folder / "foreign"));
     }
     const mode_t mask = umask(0);
     const Cache fresh((folder / "fresh" / "cache").string());
