@@ -49,11 +49,7 @@ Index skip_operand(const Source &source, Index begin, Index end) {
             i += source[i].is("::");
             if (i >= end || !source[i].is_identifier()) return begin;
             ++i;
-            if (i < end && source[i].is("<") && source.may_open_arguments(i)) {
-                const auto past = source.skip_angles(i, end);
-                if (past && *past < end && (source[*past].is("(") || source[*past].is("::") || source[*past].is("{")))
-                    i = *past;
-            }
+            if (i < end && source[i].is("<")) i = source.skip_arguments(i, end).value_or(i);
             more = i < end && source[i].is("::");
         }
     } else if (source[i].kind == TokenKind::number) {

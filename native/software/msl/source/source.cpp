@@ -4,8 +4,6 @@
 #include <array>
 #include <numeric>
 
-#include "comparisons.h"
-
 namespace smtl::msl {
 namespace {
 
@@ -15,7 +13,7 @@ bool closes_bracket(const Token &token) { return token.is(")") || token.is("]") 
 }  // namespace
 
 Source::Source(std::string_view text, bool checking)
-    : source_(text), checking_(checking), tokens_(tokenize(text)), comparisons_(find_comparisons(tokens_)) {
+    : source_(text), checking_(checking), tokens_(tokenize(text)), angles_(find_angles(tokens_)) {
     match_brackets();
 }
 
@@ -101,16 +99,15 @@ bool Source::opens_attribute(Index i) const {
     return i + 1 < tokens_.size() && tokens_[i].is("[") && tokens_[i + 1].is("[") && tokens_[i + 1].leading.empty();
 }
 
+std::optional<Index> Source::skip_arguments(Index open, Index end) const {
+    constexpr std::array<std::string_view, 10> follows = {"(", "::", "{", ";", ")", ",", "?", ":", "||", "=="};
+    const auto past = may_open_arguments(open) ? skip_angles(open, end) : std::nullopt;
+    return past && (angles_[open] == Angle::opens || tokens_[*past].is_one_of(follows)) ? past : std::nullopt;
+}
+
 Index Source::skip_part(Index i, Index end) const {
     const Token &token = tokens_[i];
-    if (token.is("<") && may_open_arguments(i)) {
-        // No operand of a `>` begins with these.
-        constexpr std::array<std::string_view, 9> follows = {"::", "{", ";", ")", ",", "?", ":", "||", "=="};
-        const auto past = skip_angles(i, end);
-        if (!past) return i + 1;
-        const Token &next = tokens_[*past];
-        return next.is("(") || next.is_one_of(follows) ? *past : i + 1;
-    }
+    if (token.is("<")) return skip_arguments(i, end).value_or(i + 1);
     return token.is("(") || token.is("[") || token.is("{") ? skip_group(i, end) : i + 1;
 }
 

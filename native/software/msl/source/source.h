@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "angles.h"
 #include "token.h"
 #include "translation.h"
 
@@ -49,7 +50,12 @@ public:
     // Past a bracket's content, the arguments of a template that is named in an expression, or a token.
     Index skip_part(Index i, Index end) const;
     // The `<` stands where template arguments may begin, and compares nothing.
-    bool may_open_arguments(Index i) const { return i > 0 && tokens_[i - 1].is_identifier() && !comparisons_[i]; }
+    bool may_open_arguments(Index i) const {
+        return i > 0 && tokens_[i - 1].is_identifier() && angles_[i] != Angle::compares;
+    }
+    // Past the template arguments that a `<` in an expression opens: a template's name stands before it, or what stands
+    // behind the `>` begins no operand that could be compared.
+    std::optional<Index> skip_arguments(Index open, Index end) const;
     bool opens_attribute(Index i) const;
     // The parts between commas that stand outside of brackets and template arguments.
     std::vector<Range> split_commas(Range range) const;
@@ -86,7 +92,7 @@ private:
     std::vector<Token> tokens_;
     std::vector<Index> closing_;  // of each bracket and `<` that opens; the number of tokens where nothing closes it
     std::vector<Index> opening_;  // of each that closes; its own index where it closes nothing
-    std::vector<bool> comparisons_;  // the `<` that open no template arguments
+    std::vector<Angle> angles_;
     std::vector<Index> statement_end_;  // from each token on: the `;` or the bracket that closes around it
     std::deque<std::string> kept_text_;  // what leads to tokens where it was replaced
     std::vector<Finding> findings_;  // by where they are

@@ -73,10 +73,8 @@ bool FunctionSync::Regions::chosen_talks(Range range, bool place) const {
 // Of `f<a, b>(...)`; `open` + 1 if the `<` compares.
 Index FunctionSync::Regions::past_arguments(Index open, Index end) const {
     constexpr Index longest = 64;
-    const auto past = source.skip_angles(open, end);
-    if (!past || *past >= end || *past - open > longest ||
-        (!source[*past].is("(") && !source[*past].is("{") && !source[*past].is("::")))
-        return open + 1;
+    const auto past = source.skip_arguments(open, end);
+    if (!past || *past - open > longest) return open + 1;
     for (Index i = open; i < *past; ++i) {
         if (source[i].is("&&") || source[i].is("||") || source[i].is("?")) return open + 1;
     }

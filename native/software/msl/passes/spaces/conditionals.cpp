@@ -22,9 +22,8 @@ Index skip_branch(const Source &source, Index begin, Index end) {
             continue;
         }
         if (token.is("<")) {
-            const auto past = source.skip_angles(i, end);
-            if (!past || *past >= end || !(source[*past].is("(") || source[*past].is("::") || source[*past].is("{")))
-                return end;
+            const auto past = source.skip_arguments(i, end);
+            if (!past) return end;
             i = *past;
             continue;
         }
