@@ -231,11 +231,31 @@ void Cache::note(const std::string &key) {
 }
 
 Cache &Cache::shared() {
-    static Cache cache(preferred_root(), smtl_settings_get()->cache_size);
-    // Other threads may still compile: the cache stays, and they find that its folder is gone.
-    static const bool arranged = std::atexit([] { shared().remove_private_folder(); }) == 0;
-    (void)arranged;
-    return cache;
+    struct Owned {
+        uid_t user;
+        Owned *next;
+        Cache cache;
+    };
+    static std::atomic<Owned *> all{nullptr};
+    static std::mutex mutex;
+    const uid_t user = geteuid();
+    const auto known = [&] {
+        Owned *owned = all.load(std::memory_order_acquire);
+        while (owned && owned->user != user) owned = owned->next;
+        return owned;
+    };
+    if (Owned *const owned = known()) return owned->cache;
+    const std::lock_guard lock(mutex);
+    if (Owned *const owned = known()) return owned->cache;
+    Owned *const first = all.load(std::memory_order_relaxed);
+    // Other threads may still compile at the end: the caches stay, and they find that their folders are gone.
+    if (!first)
+        (void)std::atexit([] {
+            for (Owned *owned = all; owned; owned = owned->next) owned->cache.remove_private_folder();
+        });
+    auto *const owned = new Owned{user, first, Cache(preferred_root(), smtl_settings_get()->cache_size)};
+    all.store(owned, std::memory_order_release);
+    return owned->cache;
 }
 
 Cache::Cache(std::string preferred, std::uint64_t most_bytes) : root_(std::move(preferred)), most_bytes_(most_bytes) {

@@ -16,7 +16,8 @@ namespace smtl::msl {
 class Cache {
 public:
     // $SOFTWARE_METAL_CACHE, $XDG_CACHE_HOME/software-metal or ~/.cache/software-metal; if that cannot be written to or
-    // belongs to somebody else, a folder of this process alone, which goes when the process ends.
+    // belongs to somebody else, a folder of this process alone, which goes when the process ends. A process that gives
+    // up its user's rights has another one from then on.
     static Cache &shared();
 
     // If all entries take more than `most_bytes`, the least recently used ones go; 0: no bound.

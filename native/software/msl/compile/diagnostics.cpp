@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -97,27 +98,72 @@ private:
     std::map<std::string, std::map<unsigned long, std::string_view>> files_;
 };
 
-// Where on the user's line the token stands that the compiler saw at `column` of the line compiled: preprocessing moves
-// what is on a line, and adds to it. 0: nowhere.
+constexpr std::size_t nowhere = std::string_view::npos;
+
+// For each token of the one line the same token of the other, so that as many as possible have one and their order is
+// one. `nowhere` for those that have none.
+std::vector<std::size_t> align(const std::vector<Token> &from, const std::vector<Token> &to) {
+    constexpr std::size_t most = std::size_t{1} << 22;
+    std::vector<std::size_t> same(from.size(), nowhere);
+    std::size_t begin = 0, from_end = from.size(), to_end = to.size();
+    const auto agree = [&](std::size_t i, std::size_t j) { return from[i].text == to[j].text; };
+    for (; begin < std::min(from_end, to_end) && agree(begin, begin); ++begin) same[begin] = begin;
+    for (; std::min(from_end, to_end) > begin && agree(from_end - 1, to_end - 1); --from_end, --to_end)
+        same[from_end - 1] = to_end - 1;
+    const std::size_t rows = from_end - begin, columns = to_end - begin;
+    if (rows == 0 || columns == 0 || rows > most / columns) return same;
+    // How many tokens agree from there on: the longest common subsequence.
+    std::vector<std::uint32_t> lengths((rows + 1) * (columns + 1));
+    const auto length = [&](std::size_t i, std::size_t j) -> std::uint32_t & { return lengths[i * (columns + 1) + j]; };
+    for (std::size_t i = rows; i-- > 0;) {
+        for (std::size_t j = columns; j-- > 0;)
+            length(i, j) =
+                agree(begin + i, begin + j) ? length(i + 1, j + 1) + 1 : std::max(length(i + 1, j), length(i, j + 1));
+    }
+    for (std::size_t i = 0, j = 0; i < rows && j < columns;) {
+        if (agree(begin + i, begin + j)) {
+            same[begin + i++] = begin + j++;
+        } else {
+            ++(length(i + 1, j) >= length(i, j + 1) ? i : j);
+        }
+    }
+    return same;
+}
+
+// Where on the user's line that stands which the compiler saw at `column` of the line compiled: preprocessing and the
+// translation move what is on a line, and add to it. 0: nowhere.
 std::size_t original_column(std::string_view compiled, std::size_t column, std::string_view original) {
     if (compiled == original) return column;
-    std::string_view wanted;
-    std::size_t occurrence = 0;
-    const std::vector<Token> tokens = tokenize(compiled);
-    for (const Token &token : tokens) {
-        const auto start = static_cast<std::size_t>(token.text.data() - compiled.data());
-        if (token.kind != TokenKind::end && start + 1 == column) wanted = token.text;
+    std::vector<Token> from = tokenize(compiled), to = tokenize(original);
+    from.pop_back();
+    to.pop_back();
+    if (!to.empty() && to.back().is("\\")) to.pop_back();
+    const std::vector<std::size_t> same = align(from, to);
+    const auto start = [&](const Token &token, std::string_view line) {
+        return static_cast<std::size_t>(token.text.data() - line.data()) + 1;
+    };
+    const auto past = [&](std::size_t j) { return start(to[j], original) + to[j].text.size(); };
+    // The token there, or the next one.
+    std::size_t at = 0;
+    while (at < from.size() && start(from[at], compiled) < column) ++at;
+    const bool exact = at < from.size() && start(from[at], compiled) == column;
+    if (exact && same[at] != nowhere) return start(to[same[at]], original);
+    // Directly behind a token.
+    const bool behind = at > 0 && start(from[at - 1], compiled) + from[at - 1].text.size() == column;
+    if (!exact && behind && same[at - 1] != nowhere) return past(same[at - 1]);
+    // In text that the user's line does not have: it stands for a token of the statement that only that line has, as
+    // the name of a macro, or was put in before the next token.
+    while (at > 0 && same[at - 1] == nowhere) --at;
+    const std::size_t next = at == 0 ? 0 : same[at - 1] + 1;
+    if (next >= to.size()) return 0;
+    std::vector<bool> known(to.size());
+    for (const std::size_t j : same) {
+        if (j != nowhere) known[j] = true;
     }
-    if (wanted.empty()) return 0;
-    for (const Token &token : tokens) {
-        const auto start = static_cast<std::size_t>(token.text.data() - compiled.data());
-        if (start + 1 < column && token.text == wanted) ++occurrence;
+    for (std::size_t j = next + 1; j-- > 0 && !to[j].is(";") && !to[j].is("{") && !to[j].is("}");) {
+        if (!known[j]) return start(to[j], original);
     }
-    for (const Token &token : tokenize(original)) {
-        if (token.text == wanted && occurrence-- == 0)
-            return static_cast<std::size_t>(token.text.data() - original.data()) + 1;
-    }
-    return 0;
+    return start(to[next], original);
 }
 
 // Where the last token of what was compiled stands, and how long it is on its line.

@@ -191,18 +191,28 @@ void keep_spaces(std::vector<std::string> &arguments) {
 
 const Toolchain &Toolchain::shared() {
     static std::atomic<const Toolchain *> found{nullptr};
-    if (const Toolchain *known = found.load(std::memory_order_acquire)) return *known;
     static std::mutex mutex;
-    const std::lock_guard lock(mutex);
-    if (const Toolchain *known = found.load(std::memory_order_acquire)) return *known;
     // What is missing now, a compiler or room on the disk, may be there at the next call. Toolchains that were not
     // found stay for those who hold them.
     static std::deque<Toolchain> tried;
-    const Toolchain &toolchain = tried.emplace_back(find_toolchain());
-    if (!toolchain.problem.empty()) return toolchain;
-    found.store(&toolchain, std::memory_order_release);
-    (void)std::atexit([] { shared().server->end(); });
-    return toolchain;
+    const auto usable = [](const Toolchain &known) { return known.problem.empty() && known.user == geteuid(); };
+    if (const Toolchain *known = found.load(std::memory_order_acquire); known && usable(*known)) return *known;
+    const std::lock_guard lock(mutex);
+    auto known = std::find_if(tried.begin(), tried.end(), usable);
+    if (known == tried.end()) {
+        known = tried.insert(tried.end(), find_toolchain());
+        if (!known->problem.empty()) return *known;
+        static const bool arranged = std::atexit([] {
+            // A server that is not ended here ends by itself.
+                                         const std::unique_lock ending(mutex, std::try_to_lock);
+                                         for (std::size_t i = 0; ending && i < tried.size(); ++i) {
+                                             if (tried[i].server) tried[i].server->end();
+                                         }
+                                     }) == 0;
+        (void)arranged;
+    }
+    found.store(&*known, std::memory_order_release);
+    return *known;
 }
 
 std::string Toolchain::unpack_headers() {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
 #include "fork_server.h"
 #include "msl/msl.h"
 #include "process.h"
@@ -38,12 +40,13 @@ struct Toolchain {
         linker;  // the command that makes a shared object, with the two names below in place of files
     std::string problem;  // why it cannot be used
     std::shared_ptr<ForkServer> server;  // with the compiler loaded
+    uid_t user = geteuid();  // whose cache has the headers
     bool prefers_widest_registers = false;  // vectors of 64 bytes if the processor has them
 
     static constexpr const char *link_input = "\1input.o";
     static constexpr const char *link_output = "\1output";
 
-    // Found on first use, and looked for again as long as it cannot be used.
+    // Found on first use, for each user that the process works as, and looked for again as long as it cannot be used.
     static const Toolchain &shared();
 
     // Our headers, in the cache if they are not there yet: their folder, empty on failure.

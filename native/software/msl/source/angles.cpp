@@ -36,8 +36,7 @@ std::optional<std::size_t> add_template(const std::vector<Token> &tokens, std::s
     for (const std::size_t end = std::min(i + longest, tokens.size()); i < end; ++i) {
         const Token &token = tokens[i];
         if (token.is("(") || token.is("[")) {
-            if (depth == 0 && angles == 0 && token.is("(") && !tokens[i - 1].is_one_of(called))
-                return std::nullopt;
+            if (depth == 0 && angles == 0 && token.is("(") && !tokens[i - 1].is_one_of(called)) return std::nullopt;
             ++depth;
         } else if (token.is(")") || token.is("]")) {
             if (depth-- == 0) return std::nullopt;

@@ -13,8 +13,8 @@ enum class Angle : char {
     opens,     // behind the name of a template of variables, which nothing else has
 };
 
-// What is known of each token that is a `<`. A name that the source declares both as a template and as something else is
-// taken for the template.
+// What is known of each token that is a `<`. A name that the source declares both as a template and as something else
+// is taken for the template.
 std::vector<Angle> find_angles(const std::vector<Token> &tokens);
 
 }  // namespace smtl::msl

@@ -154,6 +154,20 @@ void test_broken_sources() {
     CHECK(unknown_pragma.library != nullptr);
 }
 
+// Errors in what the translation or a macro has put on a line stand at what the user wrote there.
+void test_columns_of_edited_lines() {
+    const compiled input("kernel void k(device int *o [[buffer(0)]]) { o[0]=1 }\n"
+                         "#define ADD(x) ((x) + none)\n"
+                         "kernel void l(device int *o [[buffer(0)]]) {\n"
+                         "  o[1] = o[0]; o[0] = \"ab\";\n"
+                         "  o[1] = 2 + ADD(2) * 3;\n"
+                         "  o[1] += o[0] << missing; }\n");
+    CHECK(input.library == nullptr && input.says(":1:52: error: expected ';'") &&
+          input.says(":4:23: error: incompatible pointer") &&
+          input.says(":5:14: error: use of undeclared identifier 'none'") &&
+          input.says(":6:19: error: use of undeclared identifier 'missing'"));
+}
+
 // If something is missing at the end of a source, the error is behind its last token, whatever follows that token.
 void test_end_of_source() {
     const auto missed = [](const std::string &source, const std::string &wanted) {
@@ -354,6 +368,7 @@ int main() {
     test_errors();
     test_odd_sources();
     test_broken_sources();
+    test_columns_of_edited_lines();
     test_end_of_source();
     test_includes();
     test_unsupported();

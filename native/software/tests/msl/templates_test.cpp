@@ -20,7 +20,8 @@ static int of(int a, int b) { return a * 10 + b; }
 
 // The kernel reads and writes `o`, so that the order of its accesses is kept.
 int value_of(const std::string &statements) {
-    const compiled library(templates + "kernel void k(device int *o) {\n    o[1] += 2;\n    int x = o[1], area_ = 7;\n    " +
+    const compiled library(templates +
+                           "kernel void k(device int *o) {\n    o[1] += 2;\n    int x = o[1], area_ = 7;\n    " +
                            statements + "\n}\n");
     std::vector<float> o(4, std::bit_cast<float>(1));
     std::string error;

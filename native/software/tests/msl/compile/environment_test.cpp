@@ -98,6 +98,18 @@ void test_limits_of_the_process() {
     CHECK(in_child([] { return compiles(1); }));
 }
 
+// What a daemon does after it has started.
+void test_other_user() {
+    if (geteuid() != 0) return;
+    use_cache("other_user");
+    constexpr uid_t nobody = 65534;
+    CHECK(in_child([] {
+        return compiles(20) && seteuid(nobody) == 0 && compiles(20) && compiles(21) && seteuid(0) == 0 && compiles(22);
+    }));
+    CHECK(in_child(
+        [] { return compiles(20) && setgid(nobody) == 0 && setuid(nobody) == 0 && compiles(20) && compiles(23); }));
+}
+
 }  // namespace
 
 int main() {
@@ -108,6 +120,7 @@ int main() {
     test_linker_that_goes();
     test_variables_of_the_linker();
     test_limits_of_the_process();
+    test_other_user();
     fs::remove_all(folder);
     return check::report("msl/compile/environment_test");
 }
