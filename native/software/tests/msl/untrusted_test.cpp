@@ -49,7 +49,7 @@ void test_initialisers() {
     refused("static int f() { return *(volatile device int *)8; }\nconstant int s = f();",
             "program_source:2:14: " + not_constant);
     refused("#define M(x) constant int s = x;\nint f(int i) { volatile int j = i; return j; }\n\nM(f(2))",
-            "program_source:4: " + not_constant);
+            "program_source:4:1: " + not_constant);
     refused(
         "#pragma clang diagnostic ignored \"-Wglobal-constructors\"\nstatic int f() { volatile int i = 1; return i; }\nconstant int s = f();",
         "error: ");
@@ -102,7 +102,7 @@ void test_joined_lines() {
         refused("void f() { as" + join + "m(\"nop\"); }", says);
         refused("__attri" + join + "bute__((constructor)) void f() {}", says);
     }
-    refused("\n\nvoid f() { as\\\nm(\"nop\"); }", "program_source:3: error: 'asm' is not supported in Metal");
+    refused("\n\nvoid f() { as\\\nm(\"nop\"); }", "program_source:3:12: error: 'asm' is not supported in Metal");
     CHECK(
         result_of(
             "#pragma mark a\\\nb\n#define X(a) \\\n    a\nkernel void k(device float *a) { a[0] = X(1) + \"\\\\\"[0]; }\n") ==
@@ -273,6 +273,9 @@ void test_bounds() {
     smtl::msl::ProcessResult result =
         smtl::msl::run_process({"/bin/sh", "-c", "while :; do :; done"}, "", folder, bounds);
     CHECK(!result.succeeded && result.errors.find("took more than 1 second of processor time") != std::string::npos);
+    fs::remove(folder + "/errors");
+    result = smtl::msl::run_process({"/bin/false"}, "", folder);
+    CHECK(!result.succeeded && result.errors.find("error: /bin/false failed without a message") == 0);
     fs::remove(folder + "/errors");
     bounds = {};
     bounds.seconds = 1;
