@@ -95,7 +95,8 @@ std::string silent_failure(const std::string &program, const std::string &folder
     std::string text = "error: " + program + " failed without a message";
     struct statvfs disk{};
     if (statvfs(folder.c_str(), &disk) == 0 && disk.f_bavail < little / std::max<std::uint64_t>(disk.f_frsize, 1))
-        text += ": the disk of " + folder + " has only " + std::to_string(disk.f_bavail * disk.f_frsize >> 20) + " MB left";
+        text +=
+            ": the disk of " + folder + " has only " + std::to_string(disk.f_bavail * disk.f_frsize >> 20) + " MB left";
     return text + "\n";
 }
 

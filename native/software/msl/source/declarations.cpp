@@ -116,6 +116,21 @@ Declaration read_head(const Source &source, Index begin, Index end) {
     return declaration;
 }
 
+// Whether `struct A *p`, and no type, is declared: behind the type's name stands more than what declares a type.
+bool only_names_type(const Source &source, Index key, Index end) {
+    Index i = key + 1;
+    while (i < end && (is_class_key(source[i].text) || takes_parentheses(source[i].text) || source.opens_attribute(i) ||
+                       source[i].is("(")))
+        i = source[i].is_identifier() ? i + 1 : source.skip_group(i, end);
+    for (bool joined = true; i < end && (source[i].is("::") || (joined && source[i].is_identifier()));) {
+        joined = source[i].is("::");
+        ++i;
+        if (i < end && source[i].is("<")) i = source.skip_angles(i, end).value_or(i + 1);
+    }
+    return i < end && !source[i].is("final") &&
+           (source[i].is_identifier() || source[i].is("*") || source[i].is("&") || source[i].is("&&"));
+}
+
 // Where the body of a function starts, past a constructor's initialisers; `end` if there is none.
 Index body_begin(const Source &source, const Declaration &declaration, Index end) {
     Index i = declaration.head_end;
@@ -254,7 +269,8 @@ Index DeclarationReader::read_declaration(Index begin, Index end, bool type) {
         declaration.kind = DeclarationKind::prototype;
         declaration.deleted_for_space = type && is_deleted_for_space(source_, declaration, end);
         declaration.end = source_.skip_to_semicolon(head_end, end);
-    } else if (declaration.class_key != 0 || first.is("struct") || first.is("enum")) {
+    } else if (const Index key = declaration.class_key != 0 ? declaration.class_key : begin;
+               is_class_key(source_[key].text) && !only_names_type(source_, key, end)) {
         declaration.kind = DeclarationKind::type;
         return read_type(declaration, end);
     } else {

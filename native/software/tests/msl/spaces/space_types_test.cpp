@@ -101,11 +101,48 @@ kernel void k(device float *x) { float y = 0; thread float *p = &y; x[0] = condi
                    {0});
 }
 
+// Types named with their keys, as C has them.
+void test_keys() {
+    expect_results(head + R"(
+namespace n { template <int N> struct V { float x[N]; }; struct F; enum E : int { one = 1 }; enum class G : uint { two = 2 }; }
+struct n::F { float y; };
+struct A { float x; };
+struct alignas(16) Q final { float z; };
+struct B {
+    device struct A *p;
+    constant struct A *q;
+    struct n::V<2> v;
+    struct A a, b[2];
+    enum n::E e;
+    enum n::G g;
+    thread struct A *self() thread { return &a; }
+};
+struct C { device struct A &r; };
+constant struct A fixed = {7};
+constant struct n::V<2> both{{1, 2}};
+constant enum n::E one = n::one;
+struct W { float i; } constant w = {5};
+kernel void k(device struct A *x, uint i [[thread_position_in_grid]]) {
+    threadgroup struct A s[2];
+    device struct A *l = x;
+    struct B b = {x, &fixed};
+    struct C c = {x[3]};
+    b.a.x = 4;
+    s[0] = *b.self();
+    l[0].x = s[0].x + fixed.x;
+    b.p[1].x = both.x[1] + one + w.i;
+    c.r.x = b.q->x;
+}
+)",
+                   {11, 8});
+}
+
 }  // namespace
 
 int main() {
     test_deduction();
     test_duplicates();
     test_types();
+    test_keys();
     return check::report("msl/spaces/space_types_test");
 }
