@@ -62,9 +62,7 @@ struct F32 {
         device const packed_float4 *source = (device const packed_float4 *)row + chunk * 4;
         Chunk result;
         result.scale = 1.0f;
-        for (uint i = 0; i < 4; i++) {
-            result.v[i] = float4(source[i]);
-        }
+        for (uint i = 0; i < 4; i++) result.v[i] = float4(source[i]);
         return result;
     }
     static Chunk load_tail(device const uchar *row, uint chunk, uint count) {
@@ -83,9 +81,7 @@ struct F16 {
         device const packed_half4 *source = (device const packed_half4 *)row + chunk * 4;
         Chunk result;
         result.scale = 1.0f;
-        for (uint i = 0; i < 4; i++) {
-            result.v[i] = float4(half4(source[i]));
-        }
+        for (uint i = 0; i < 4; i++) result.v[i] = float4(half4(source[i]));
         return result;
     }
     static Chunk load_tail(device const uchar *row, uint chunk, uint count) {
@@ -107,9 +103,7 @@ struct Q8_0 {
         device const packed_char4 *quants = (device const packed_char4 *)(block + 2 + (chunk % 2) * 16);
         Chunk result;
         result.scale = float(*(device const half *)block);
-        for (uint i = 0; i < 4; i++) {
-            result.v[i] = float4(char4(quants[i]));
-        }
+        for (uint i = 0; i < 4; i++) result.v[i] = float4(char4(quants[i]));
         return result;
     }
     static Chunk load_tail(device const uchar *row, uint chunk, uint) { return load(row, chunk); }
@@ -178,9 +172,7 @@ template <typename W> inline Chunk load_activations(device const float *x, uint 
 // sum + weights * activations, element by element of float4.
 inline float4 multiply_add(Chunk weights, Chunk activations, float4 sum) {
     float4 products = weights.v[0] * activations.v[0];
-    for (uint i = 1; i < 4; i++) {
-        products = fma(weights.v[i], activations.v[i], products);
-    }
+    for (uint i = 1; i < 4; i++) products = fma(weights.v[i], activations.v[i], products);
     return fma(products, float4(weights.scale), sum);
 }
 

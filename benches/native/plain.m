@@ -29,14 +29,11 @@ bool plain_open(const char *source, const char *function) {
         id<MTLLibrary> library = [device newLibraryWithSource:[NSString stringWithUTF8String:source] options:nil
                                                         error:&error];
         id<MTLFunction> kernel = [library newFunctionWithName:[NSString stringWithUTF8String:function]];
-        if (kernel != nil) {
-            pipeline = [device newComputePipelineStateWithFunction:kernel error:&error];
-        }
+        if (kernel != nil) pipeline = [device newComputePipelineStateWithFunction:kernel error:&error];
         [kernel release];
         [library release];
-        for (size_t i = 0; i < BUFFERS; i++) {
+        for (size_t i = 0; i < BUFFERS; i++)
             buffers[i] = [device newBufferWithLength:4096 options:MTLResourceStorageModeShared];
-        }
         return pipeline != nil && queue != nil && buffers[BUFFERS - 1] != nil;
     }
 }
@@ -46,9 +43,7 @@ uint64_t plain_buffer(uint64_t count, size_t length) {
     for (uint64_t i = 0; i < count; i++) {
         @autoreleasepool {
             id<MTLBuffer> buffer = [device newBufferWithLength:length options:MTLResourceStorageModeShared];
-            if (buffer == nil) {
-                return 0;
-            }
+            if (buffer == nil) return 0;
             [buffer release];
         }
     }
@@ -61,14 +56,10 @@ uint64_t plain_empty_command_buffer(uint64_t count, bool has_handler) {
     for (uint64_t i = 0; i < count; i++) {
         @autoreleasepool {
             id<MTLCommandBuffer> commands = [queue commandBuffer];
-            if (has_handler) {
-                [commands addCompletedHandler:^(id<MTLCommandBuffer> completed) { (void)completed; }];
-            }
+            if (has_handler) [commands addCompletedHandler:^(id<MTLCommandBuffer> completed) { (void)completed; }];
             [commands commit];
             [commands waitUntilCompleted];
-            if (commands.status != MTLCommandBufferStatusCompleted) {
-                return 0;
-            }
+            if (commands.status != MTLCommandBufferStatusCompleted) return 0;
         }
     }
     return now_ns() - start;
@@ -87,9 +78,7 @@ uint64_t plain_encode(uint64_t count, uint64_t batch) {
             uint64_t start = now_ns();
             for (uint64_t i = 0; i < n; i++) {
                 [encoder setComputePipelineState:pipeline];
-                for (NSUInteger b = 0; b < 3; b++) {
-                    [encoder setBuffer:buffers[(i + b) % BUFFERS] offset:0 atIndex:b];
-                }
+                for (NSUInteger b = 0; b < 3; b++) [encoder setBuffer:buffers[(i + b) % BUFFERS] offset:0 atIndex:b];
                 uint32_t arguments[4] = {1, 2, 3, (uint32_t)i};
                 [encoder setBytes:arguments length:sizeof arguments atIndex:3];
                 [encoder dispatchThreadgroups:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(32, 1, 1)];
@@ -116,9 +105,7 @@ uint64_t plain_dispatch(uint64_t count) {
             [encoder endEncoding];
             [commands commit];
             [commands waitUntilCompleted];
-            if (commands.status != MTLCommandBufferStatusCompleted) {
-                return 0;
-            }
+            if (commands.status != MTLCommandBufferStatusCompleted) return 0;
         }
     }
     return now_ns() - start;

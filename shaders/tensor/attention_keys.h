@@ -60,11 +60,10 @@ inline uint offsets_up_to(constant AttentionArguments &arguments, device const u
     uint high = arguments.lengths;
     while (low < high) {
         const uint middle = (low + high) / 2;
-        if (length_at(arguments, lengths, middle) <= row) {
+        if (length_at(arguments, lengths, middle) <= row)
             low = middle + 1;
-        } else {
+        else
             high = middle;
-        }
     }
     return low;
 }
@@ -72,9 +71,7 @@ inline uint offsets_up_to(constant AttentionArguments &arguments, device const u
 // Where the sequence of the row ends, or the rows outside of all sequences do, but at most `end`. Values of a sequence
 // must not reach the rows of another one, not even times 0.
 inline uint end_of_sequence(constant AttentionArguments &arguments, device const uchar *lengths, uint row, uint end) {
-    if (arguments.lengths_form != Offsets) {
-        return end;
-    }
+    if (arguments.lengths_form != Offsets) return end;
     const uint next = offsets_up_to(arguments, lengths, row);
     return next < arguments.lengths ? min(end, length_at(arguments, lengths, next)) : end;
 }
@@ -88,9 +85,7 @@ inline Keys keys_of(constant AttentionArguments &arguments, device const uchar *
         keys.end = length_at(arguments, lengths, batch);
     } else if (arguments.lengths_form == Offsets) {
         const uint next = offsets_up_to(arguments, lengths, row);
-        if (next == 0 || next == arguments.lengths) {
-            return {0, 0};
-        }
+        if (next == 0 || next == arguments.lengths) return {0, 0};
         keys = {length_at(arguments, lengths, next - 1), length_at(arguments, lengths, next)};
         rows = keys.end - keys.begin;
         index = row - keys.begin;

@@ -10,21 +10,15 @@ using namespace metal;
 // The rounding errors of 1 + x and of its logarithm cancel (Higham 2002, Accuracy and Stability, section 1.14.1).
 inline float log1p_of(float x) {
     const float u = 1.0f + x;
-    if (u == 1.0f || u == INFINITY) {
-        return x;
-    }
+    if (u == 1.0f || u == INFINITY) return x;
     return precise::log(u) * (x / (u - 1.0f));
 }
 
 // The same for exp(x) - 1.
 inline float expm1_of(float x) {
     const float u = precise::exp(x);
-    if (u == 1.0f) {
-        return x;
-    }
-    if (u - 1.0f == -1.0f || isinf(u)) {
-        return u - 1.0f;
-    }
+    if (u == 1.0f) return x;
+    if (u - 1.0f == -1.0f || isinf(u)) return u - 1.0f;
     return (u - 1.0f) * (x / precise::log(u));
 }
 
@@ -56,9 +50,7 @@ inline float erfc_of(float x) { return x >= 0.0f ? erfc_of_positive(x) : 2.0f - 
 // Up to 1 an odd polynomial, fitted to the relative error 2e-9.
 inline float erf_of(float x) {
     const float size = fabs(x);
-    if (size > 1.0f) {
-        return copysign(1.0f - erfc_of_positive(size), x);
-    }
+    if (size > 1.0f) return copysign(1.0f - erfc_of_positive(size), x);
     const float square = x * x;
     float sum = 7.85385765e-05f;
     sum = fma(sum, square, -0.00080101925f);

@@ -89,18 +89,14 @@ template <typename T> inline float load(T x) { return float(Element<T>::get(x));
 // scales.
 template <uint R, uint N>
 inline void take(bool, thread const float *, thread const float *, thread const float *found, thread float *totals) {
-    for (uint at = 0; at < R * N; at++) {
-        totals[at] += found[at];
-    }
+    for (uint at = 0; at < R * N; at++) totals[at] += found[at];
 }
 
 template <uint R, uint N>
 inline void take(bool in_groups, thread const float *scale_a, thread const float *scale_b, thread const float *found,
                  thread int *totals) {
     if (!in_groups) {
-        for (uint at = 0; at < R * N; at++) {
-            totals[at] = int(uint(totals[at]) + uint(int(found[at])));
-        }
+        for (uint at = 0; at < R * N; at++) totals[at] = int(uint(totals[at]) + uint(int(found[at])));
         return;
     }
     for (uint i = 0; i < R; i++) {
@@ -115,9 +111,8 @@ inline void take(bool in_groups, thread const float *scale_a, thread const float
 template <uint N>
 inline void scales_of(bool is_given, device const float *scales, Strides strides, uint first, uint end, uint group,
                       thread float *to) {
-    for (uint i = 0; i < N; i++) {
+    for (uint i = 0; i < N; i++)
         to[i] = is_given ? scales[min(first + i, end - 1) * strides.row + group * strides.column] : 1.0f;
-    }
 }
 
 inline float number(bool, float total) { return total; }
@@ -126,34 +121,22 @@ inline float number(bool in_groups, int total) { return in_groups ? as_type<floa
 inline void activate(uint activation, thread float *values, uint count) {
     switch (activation) {
     case Relu:
-        for (uint j = 0; j < count; j++) {
-            values[j] = values[j] < 0.0f ? 0.0f : values[j];
-        }
+        for (uint j = 0; j < count; j++) values[j] = values[j] < 0.0f ? 0.0f : values[j];
         break;
     case Gelu:
-        for (uint j = 0; j < count; j++) {
-            values[j] = gelu_of(values[j]);
-        }
+        for (uint j = 0; j < count; j++) values[j] = gelu_of(values[j]);
         break;
     case GeluTanh:
-        for (uint j = 0; j < count; j++) {
-            values[j] = gelu_tanh_of(values[j]);
-        }
+        for (uint j = 0; j < count; j++) values[j] = gelu_tanh_of(values[j]);
         break;
     case Silu:
-        for (uint j = 0; j < count; j++) {
-            values[j] *= sigmoid_of(values[j]);
-        }
+        for (uint j = 0; j < count; j++) values[j] *= sigmoid_of(values[j]);
         break;
     case Sigmoid:
-        for (uint j = 0; j < count; j++) {
-            values[j] = sigmoid_of(values[j]);
-        }
+        for (uint j = 0; j < count; j++) values[j] = sigmoid_of(values[j]);
         break;
     case Tanh:
-        for (uint j = 0; j < count; j++) {
-            values[j] = precise::tanh(values[j]);
-        }
+        for (uint j = 0; j < count; j++) values[j] = precise::tanh(values[j]);
         break;
     default: break;
     }
@@ -179,15 +162,10 @@ inline ulong c_place(constant Arguments &arguments, Outputs outputs, uint row, u
 
 template <typename Y>
 inline void add_of(device const Y *from, ulong along, float factor, thread float *values, uint count) {
-    if (along == 1) {
-        for (uint j = 0; j < count; j++) {
-            values[j] = fma(factor, load(from[j]), values[j]);
-        }
-    } else {
-        for (uint j = 0; j < count; j++) {
-            values[j] = fma(factor, load(from[j * along]), values[j]);
-        }
-    }
+    if (along == 1)
+        for (uint j = 0; j < count; j++) values[j] = fma(factor, load(from[j]), values[j]);
+    else
+        for (uint j = 0; j < count; j++) values[j] = fma(factor, load(from[j * along]), values[j]);
 }
 
 // Adds `factor` times the elements from `place` on, which are `along` elements apart.
@@ -201,15 +179,10 @@ inline void add(uint type, device const uchar *from, ulong place, ulong along, f
 }
 
 template <typename Y> inline void store_of(device Y *y, ulong along, thread const float *values, uint count) {
-    if (along == 1) {
-        for (uint j = 0; j < count; j++) {
-            y[j] = Element<Y>::put(values[j]);
-        }
-    } else {
-        for (uint j = 0; j < count; j++) {
-            y[j * along] = Element<Y>::put(values[j]);
-        }
-    }
+    if (along == 1)
+        for (uint j = 0; j < count; j++) y[j] = Element<Y>::put(values[j]);
+    else
+        for (uint j = 0; j < count; j++) y[j * along] = Element<Y>::put(values[j]);
 }
 
 // `count` elements of a row of y, `finished_columns` at most, from the totals. All of C is read before any of y is
@@ -221,14 +194,9 @@ inline void finish(constant Arguments &arguments, Outputs outputs, uint row, uin
     const bool in_groups = has(arguments, InGroups);
     const bool scales_a = !in_groups && has(arguments, HasScaleA);
     const float factor = arguments.alpha * (scales_a ? outputs.scale_a[row * arguments.scale_a.row] : 1.0f);
-    for (uint j = 0; j < count; j++) {
-        values[j] = number(in_groups, totals[j]) * factor;
-    }
-    if (!in_groups && has(arguments, HasScaleB)) {
-        for (uint j = 0; j < count; j++) {
-            values[j] *= outputs.scale_b[(column + j) * arguments.scale_b.row];
-        }
-    }
+    for (uint j = 0; j < count; j++) values[j] = number(in_groups, totals[j]) * factor;
+    if (!in_groups && has(arguments, HasScaleB))
+        for (uint j = 0; j < count; j++) values[j] *= outputs.scale_b[(column + j) * arguments.scale_b.row];
     const uint type = arguments.y_type;
     if (has(arguments, HasC)) {
         const ulong place = c_place(arguments, outputs, row, column);

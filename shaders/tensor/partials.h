@@ -143,9 +143,7 @@ inline Partial<C> gathered_in(constant Rows &rows, Combine how, ulong start, Mem
             }
         }
         ROLLED
-        for (uint k = 0; i < size; i += step, k++) {
-            take(how, values[k], rests[k], source.value(place + i * stride, i));
-        }
+        for (uint k = 0; i < size; i += step, k++) take(how, values[k], rests[k], source.value(place + i * stride, i));
     }
     for (uint reach = block / 2; reach > 0; reach /= 2) {
         for (uint k = 0; k < reach; k++) {
@@ -162,14 +160,11 @@ inline Partial<C> gathered(constant Rows &rows, Combine how, ulong start, Member
                            threadgroup C *values, threadgroup C *rests) {
     Partial<C> found;
     // Short runs would not pay for a long block.
-    if (BLOCK > short_block && rows.reduced.shape[0] >= 2 * BLOCK) {
+    if (BLOCK > short_block && rows.reduced.shape[0] >= 2 * BLOCK)
         found = gathered_in<BLOCK, C>(rows, how, start, member, source);
-    } else {
+    else
         found = gathered_in<short_block, C>(rows, how, start, member, source);
-    }
-    if (is_alone) {
-        return found;
-    }
+    if (is_alone) return found;
     // Some threads may still read what the row's last step has found.
     threadgroup_barrier(mem_flags::mem_threadgroup);
     values[member.index] = found.value;

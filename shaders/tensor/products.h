@@ -17,9 +17,8 @@ inline void multiply(thread float *sums, uint sums_stride, Panel panel, uint pan
         for (uint row = 0; row < rows; row++) {
             float sum = sums[row * sums_stride + i];
 #pragma clang loop unroll(full)
-            for (uint k = 0; k < unrolled; k++) {
+            for (uint k = 0; k < unrolled; k++)
                 sum = fma(weights[row * unrolled + k], panel[k * panel_stride + i], sum);
-            }
             sums[row * sums_stride + i] = sum;
         }
     }

@@ -109,17 +109,13 @@ inline Places places_of(constant Walk &walk, uint row) {
         const uint size = uint(walk.shape[axis]);
         const uint index = row % size;
         row /= size;
-        for (uint n = 0; n < max_tensors; n++) {
-            places.at[n] += ulong(index) * walk.strides[axis][n];
-        }
+        for (uint n = 0; n < max_tensors; n++) places.at[n] += ulong(index) * walk.strides[axis][n];
     }
     return places;
 }
 
 inline Places stepped(Places places, constant Walk &walk, ulong steps) {
-    for (uint n = 0; n < max_tensors; n++) {
-        places.at[n] += is_dense ? steps : steps * walk.strides[0][n];
-    }
+    for (uint n = 0; n < max_tensors; n++) places.at[n] += is_dense ? steps : steps * walk.strides[0][n];
     return places;
 }
 
@@ -143,17 +139,12 @@ INLINE ulong walk_blocks(constant Walk &walk, Places row, ulong i, ulong end, th
     for (; i + block <= end; i += block) {
         typename Work::result values[block];
         ROLLED
-        for (uint k = 0; k < block; k++) {
-            values[k] = work.value(stepped(row, walk, i + k));
-        }
+        for (uint k = 0; k < block; k++) values[k] = work.value(stepped(row, walk, i + k));
         ROLLED
-        for (uint k = 0; SecondStep<Work>::is_needed && k < block; k++) {
+        for (uint k = 0; SecondStep<Work>::is_needed && k < block; k++)
             values[k] = SecondStep<Work>::of(work, values[k]);
-        }
         ROLLED
-        for (uint k = 0; k < block; k++) {
-            work.store(row.at[0] + i + k, values[k]);
-        }
+        for (uint k = 0; k < block; k++) work.store(row.at[0] + i + k, values[k]);
     }
     return i;
 }
@@ -169,9 +160,7 @@ template <typename Work> INLINE void walk_elements(constant Walk &walk, uint2 po
     const ulong end = min(i + walk.per_thread, walk.shape[0]);
     if (is_dense) {
         i = walk_blocks<BLOCK>(walk, row, i, end, work);
-        if (BLOCK > short_block) {
-            i = walk_blocks<short_block>(walk, row, i, end, work);
-        }
+        if (BLOCK > short_block) i = walk_blocks<short_block>(walk, row, i, end, work);
     }
     ROLLED
     for (; i < end; i++) {

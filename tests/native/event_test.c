@@ -150,17 +150,14 @@ static void notifications_of_many_events_keep_apart(void) {
     static record seen[EVENTS][EACH];
     mtb_event *events[EVENTS];
     for (int e = 0; e < EVENTS; e++) events[e] = make_event();
-    for (int i = 0; i < EACH; i++) {
-        for (int e = 0; e < EVENTS; e++) {
+    for (int i = 0; i < EACH; i++)
+        for (int e = 0; e < EVENTS; e++)
             CHECK_OK(mtb_event_notify(events[e], i + 1, note_value, &seen[e][i], note_destruction, &error));
-        }
-    }
     /* Event e is signalled up to e, so that callbacks are taken from the old end, and from within the hash chains. */
     for (int e = 0; e < EVENTS; e++) CHECK_OK(mtb_event_signal(events[e], e, &error));
     for (int e = 1; e < EVENTS; e++) await_destruction(&seen[e][e - 1]);
-    for (int e = EVENTS - 1; e >= 0; e--) {
+    for (int e = EVENTS - 1; e >= 0; e--)
         if (e % 2) mtb_event_release(events[e]);
-    }
     for (int e = 0; e < EVENTS; e += 2) {
         CHECK(atomic_load(&seen[e][EACH - 1].destructions) == 0);
         CHECK_OK(mtb_event_notify(events[e], 1000, note_value, &seen[e][EACH - 1], NULL, &error));

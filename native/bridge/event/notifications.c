@@ -52,11 +52,10 @@ static mtbi_notification *unlink_number(uint64_t number) {
     if (!found) return NULL;
     *link = found->next;
     if (found->older) found->older->newer = found->newer;
-    if (found->newer) {
+    if (found->newer)
         found->newer->older = found->older;
-    } else {
+    else
         found->event->newest = found->older;
-    }
     return found;
 }
 

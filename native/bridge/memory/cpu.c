@@ -25,14 +25,13 @@ static void fill_row(uint8_t *row, const mtbi_operation *fill) {
 void mtbi_perform(const mtbi_operation *operation) {
     uint8_t *to = mtbi_place_address(&operation->destination);
     const uint8_t *from = operation->action == MTBI_COPY ? mtbi_place_address(&operation->source) : NULL;
-    for (size_t row = 0; row < operation->height; row++) {
+    for (size_t row = 0; row < operation->height; row++)
         if (from)
             memcpy(to + row * operation->destination.pitch, from + row * operation->source.pitch, operation->width);
         else if (operation->is_uniform)
             memset(to + row * operation->destination.pitch, operation->pattern[0], operation->width);
         else
             fill_row(to + row * operation->destination.pitch, operation);
-    }
 }
 
 /* The CPU's copy of a managed buffer may be older than the GPU's. So the CPU does not read it; and what the CPU writes

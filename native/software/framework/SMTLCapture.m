@@ -78,9 +78,7 @@ NSErrorDomain const MTLCaptureErrorDomain = @"MTLCaptureErrorDomain";
 + (MTLCaptureManager *)sharedCaptureManager {
     static MTLCaptureManager *shared;
     @synchronized(self) {
-        if (shared == nil) {
-            shared = [[MTLCaptureManager alloc] init];
-        }
+        if (shared == nil) shared = [[MTLCaptureManager alloc] init];
     }
     return shared;
 }

@@ -46,9 +46,7 @@ NSArray *MTLCopyAllDevices(void) { return [[NSArray alloc] initWithArray:all_dev
 
 id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
     NSArray *devices = all_devices();
-    if ([devices count] == 0 || !smtl_settings_get()->default_device) {
-        return nil;
-    }
+    if ([devices count] == 0 || !smtl_settings_get()->default_device) return nil;
     return [[devices objectAtIndex:0] retain];
 }
 
@@ -81,9 +79,7 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
 
 - (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options {
     options = SMTLResolveOptions("-[MTLDevice newBufferWithLength:options:]", options, false);
-    if (length == 0 || length > smtl_settings_get()->max_buffer_length) {
-        return nil;
-    }
+    if (length == 0 || length > smtl_settings_get()->max_buffer_length) return nil;
     return [[SMTLBuffer alloc] initWithDevice:self bytes:NULL length:length options:options];
 }
 
@@ -95,9 +91,7 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
     SMTL_REQUIRE(pointer != NULL, where, @"pointer must not be NULL");
     SMTL_REQUIRE(SMTLStorageModeOf(options) != MTLStorageModePrivate, where,
                  @"a private buffer cannot be made from bytes, because the CPU cannot write it");
-    if (length == 0 || length > smtl_settings_get()->max_buffer_length) {
-        return nil;
-    }
+    if (length == 0 || length > smtl_settings_get()->max_buffer_length) return nil;
     return [[SMTLBuffer alloc] initWithDevice:self bytes:pointer length:length options:options];
 }
 
@@ -111,12 +105,9 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
     SMTL_REQUIRE(pointer != NULL, where, @"pointer must not be NULL");
     SMTL_REQUIRE(SMTLStorageModeOf(options) != MTLStorageModePrivate, where,
                  @"a private buffer cannot use the caller's memory");
-    if (length == 0 || length > settings->max_buffer_length) {
+    if (length == 0 || length > settings->max_buffer_length) return nil;
+    if (settings->strict && ((uintptr_t)pointer % settings->page_size != 0 || length % settings->page_size != 0))
         return nil;
-    }
-    if (settings->strict && ((uintptr_t)pointer % settings->page_size != 0 || length % settings->page_size != 0)) {
-        return nil;
-    }
     return [[SMTLBuffer alloc] initWithDevice:self noCopyBytes:pointer length:length options:options
                                   deallocator:deallocator];
 }

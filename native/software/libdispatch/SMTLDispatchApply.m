@@ -25,9 +25,8 @@ typedef struct {
 
 static void iterate(loop *shared) {
     size_t i;
-    while ((i = __atomic_fetch_add(&shared->next, 1, __ATOMIC_RELAXED)) < shared->iterations) {
+    while ((i = __atomic_fetch_add(&shared->next, 1, __ATOMIC_RELAXED)) < shared->iterations)
         shared->work(shared->context, i);
-    }
 }
 
 static void drop(loop *shared) {
@@ -70,9 +69,7 @@ static void close_loop(loop **handle) {
     shared->closed = true;
     if (shared->helpers > 0) {
         smtl_pool_begin_wait();
-        while (shared->helpers > 0) {
-            pthread_cond_wait(&shared->left, &shared->mutex);
-        }
+        while (shared->helpers > 0) pthread_cond_wait(&shared->left, &shared->mutex);
         smtl_pool_end_wait();
     }
     pthread_mutex_unlock(&shared->mutex);
@@ -84,9 +81,7 @@ static void call_helpers(loop *shared) {
     const size_t wanted = (shared->iterations < width ? shared->iterations : width) - 1;
     for (size_t i = 0; i < wanted; i++) {
         helper *called = malloc(sizeof *called);
-        if (called == NULL) {
-            return;
-        }
+        if (called == NULL) return;
         *called = (helper){.item.run = help, .loop = shared};
         pthread_mutex_lock(&shared->mutex);
         shared->references++;
@@ -109,9 +104,7 @@ static void apply_in_turn(void *context) {
                        ? NULL
                        : calloc(1, sizeof *shared);
     if (shared == NULL) {
-        for (size_t i = 0; i < asked->iterations; i++) {
-            asked->work(asked->context, i);
-        }
+        for (size_t i = 0; i < asked->iterations; i++) asked->work(asked->context, i);
         return;
     }
     shared->iterations = asked->iterations;
@@ -128,9 +121,7 @@ static void apply_in_turn(void *context) {
 
 void dispatch_apply_f(size_t iterations, dispatch_queue_t queue, void *context,
                       void (*work)(void *context, size_t iteration)) {
-    if (iterations == 0) {
-        return;
-    }
+    if (iterations == 0) return;
     dispatch_queue_t target = queue == DISPATCH_APPLY_AUTO ? dispatch_get_global_queue(QOS_CLASS_DEFAULT, 0) : queue;
     request asked = {iterations, (SMTLDispatchQueue *)target, context, work};
     if (asked.queue->_kind == SMTL_QUEUE_CONCURRENT && smtl_runs_on_queue(asked.queue)) {

@@ -66,9 +66,7 @@ void dispatch_after_f(dispatch_time_t when, dispatch_queue_t queue, void *contex
         return;
     }
     later *due = calloc(1, sizeof *due);
-    if (due == NULL) {
-        [NSException raise:NSMallocException format:@"dispatch_after: out of memory"];
-    }
+    if (due == NULL) [NSException raise:NSMallocException format:@"dispatch_after: out of memory"];
     *due = (later){
         .item.run = submit_later, .queue = [(SMTLDispatchQueue *)queue retain], .function = work, .context = context};
     smtl_run_at(&due->item, deadline);

@@ -49,11 +49,7 @@ size_t dispatch_data_get_size(dispatch_data_t data) { return ((SMTLDispatchData 
 
 dispatch_data_t dispatch_data_create_map(dispatch_data_t data, const void **buffer, size_t *size) {
     SMTLDispatchData *source = (SMTLDispatchData *)data;
-    if (buffer != NULL) {
-        *buffer = source->_bytes;
-    }
-    if (size != NULL) {
-        *size = source->_size;
-    }
+    if (buffer != NULL) *buffer = source->_bytes;
+    if (size != NULL) *size = source->_size;
     return [source retain];
 }

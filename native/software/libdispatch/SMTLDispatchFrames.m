@@ -18,21 +18,15 @@ void smtl_pop_queue_frame(smtl_queue_frame *frame) { innermost = frame->below; }
 
 bool smtl_runs_on_queue(SMTLDispatchQueue *queue) {
     const smtl_queue_frame *frame = innermost;
-    while (frame != NULL && frame->queue != queue) {
-        frame = frame->below;
-    }
+    while (frame != NULL && frame->queue != queue) frame = frame->below;
     return frame != NULL;
 }
 
 bool smtl_is_main_thread(void) { return syscall(SYS_gettid) == getpid(); }
 
 const char *dispatch_queue_get_label(dispatch_queue_t queue) {
-    if (queue != nil) {
-        return ((SMTLDispatchQueue *)queue)->_name;
-    }
-    if (innermost != NULL) {
-        return innermost->queue->_name;
-    }
+    if (queue != nil) return ((SMTLDispatchQueue *)queue)->_name;
+    if (innermost != NULL) return innermost->queue->_name;
     return smtl_is_main_thread() ? dispatch_queue_get_label(dispatch_get_main_queue()) : "";
 }
 

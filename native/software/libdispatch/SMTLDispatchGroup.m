@@ -36,9 +36,7 @@ dispatch_group_t dispatch_group_create(void) { return [[SMTLDispatchGroup alloc]
 void dispatch_group_enter(dispatch_group_t object) {
     SMTLDispatchGroup *group = (SMTLDispatchGroup *)object;
     pthread_mutex_lock(&group->_mutex);
-    if (group->_members++ == 0) {
-        [group retain];
-    }
+    if (group->_members++ == 0) [group retain];
     pthread_mutex_unlock(&group->_mutex);
 }
 
@@ -64,9 +62,7 @@ void dispatch_group_leave(dispatch_group_t object) {
         free(due);
         due = next;
     }
-    if (emptied) {
-        [group release];
-    }
+    if (emptied) [group release];
 }
 
 intptr_t dispatch_group_wait(dispatch_group_t object, dispatch_time_t timeout) {
@@ -78,9 +74,8 @@ intptr_t dispatch_group_wait(dispatch_group_t object, dispatch_time_t timeout) {
     const uint64_t generation = group->_generation;
     if (group->_members > 0) {
         smtl_pool_begin_wait();
-        while (group->_members > 0 && group->_generation == generation && in_time) {
+        while (group->_members > 0 && group->_generation == generation && in_time)
             in_time = smtl_condition_wait(&group->_emptied, &group->_mutex, deadline);
-        }
         smtl_pool_end_wait();
     }
     const bool emptied = group->_members == 0 || group->_generation != generation;
@@ -99,9 +94,7 @@ void dispatch_group_async(dispatch_group_t group, dispatch_queue_t queue, dispat
 void dispatch_group_notify_f(dispatch_group_t object, dispatch_queue_t queue, void *context, dispatch_function_t work) {
     SMTLDispatchGroup *group = (SMTLDispatchGroup *)object;
     smtl_group_notification *notification = malloc(sizeof *notification);
-    if (notification == NULL) {
-        [NSException raise:NSMallocException format:@"dispatch_group_notify: out of memory"];
-    }
+    if (notification == NULL) [NSException raise:NSMallocException format:@"dispatch_group_notify: out of memory"];
     *notification = (smtl_group_notification){NULL, [(SMTLDispatchQueue *)queue retain], work, context};
     pthread_mutex_lock(&group->_mutex);
     const bool waits = group->_members > 0;

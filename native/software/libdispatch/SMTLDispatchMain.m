@@ -13,15 +13,11 @@ static bool run_loop_told;
 
 static smtl_pool_item *take(bool waits) {
     pthread_mutex_lock(&mutex);
-    while (waits && first == NULL) {
-        pthread_cond_wait(&posted, &mutex);
-    }
+    while (waits && first == NULL) pthread_cond_wait(&posted, &mutex);
     smtl_pool_item *item = first;
     if (item != NULL) {
         first = item->next;
-        if (first == NULL) {
-            last = &first;
-        }
+        if (first == NULL) last = &first;
     } else {
         run_loop_told = false;
     }

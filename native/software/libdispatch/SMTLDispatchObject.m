@@ -17,9 +17,8 @@
 }
 
 - (void)dealloc {
-    if (_finalizer != NULL && _context != NULL) {
+    if (_finalizer != NULL && _context != NULL)
         dispatch_async_f(dispatch_get_global_queue(QOS_CLASS_DEFAULT, 0), _context, _finalizer);
-    }
     [super dealloc];
 }
 

@@ -25,24 +25,18 @@ static void end_attempt(attempt *ending) {
 }
 
 void dispatch_once_f(dispatch_once_t *predicate, void *context, dispatch_function_t work) {
-    if (__atomic_load_n(predicate, __ATOMIC_ACQUIRE) == done) {
-        return;
-    }
+    if (__atomic_load_n(predicate, __ATOMIC_ACQUIRE) == done) return;
     const dispatch_once_t self = (dispatch_once_t)syscall(SYS_gettid);
     SMTL_REQUIRE(__atomic_load_n(predicate, __ATOMIC_RELAXED) != self, "dispatch_once",
                  @"called again for the same predicate, from the work that it runs");
     pthread_mutex_lock(&mutex);
     if (*predicate != 0 && *predicate != done) {
         smtl_pool_begin_wait();
-        while (*predicate != 0 && *predicate != done) {
-            pthread_cond_wait(&ended, &mutex);
-        }
+        while (*predicate != 0 && *predicate != done) pthread_cond_wait(&ended, &mutex);
         smtl_pool_end_wait();
     }
     const bool runs = *predicate == 0;
-    if (runs) {
-        __atomic_store_n(predicate, self, __ATOMIC_RELAXED);
-    }
+    if (runs) __atomic_store_n(predicate, self, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&mutex);
     if (runs) {
         /* An exception leaves the predicate as if dispatch_once had not been called. */

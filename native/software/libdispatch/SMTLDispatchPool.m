@@ -42,9 +42,7 @@ static void prepare(void) {
 static smtl_pool_item *pop(void) {
     smtl_pool_item *item = pool.first;
     pool.first = item->next;
-    if (pool.first == NULL) {
-        pool.last = &pool.first;
-    }
+    if (pool.first == NULL) pool.last = &pool.first;
     pool.ready--;
     pool.taken++;
     return item;
@@ -58,11 +56,10 @@ static smtl_pool_item *take(void) {
     pool.idle++;
     while (pool.first == NULL && smtl_condition_wait(&pool.work, &pool.mutex, deadline)) {}
     pool.idle--;
-    if (pool.first != NULL) {
+    if (pool.first != NULL)
         item = pop();
-    } else {
+    else
         pool.threads--;
-    }
     pthread_mutex_unlock(&pool.mutex);
     return item;
 }
@@ -86,9 +83,7 @@ static void *thread_main(void *unused) {
 
 /* Adds a thread. The caller holds the mutex. */
 static void add_thread(void) {
-    if (pool.threads < MOST_THREADS && smtl_start_thread(thread_main, NULL)) {
-        pool.threads++;
-    }
+    if (pool.threads < MOST_THREADS && smtl_start_thread(thread_main, NULL)) pool.threads++;
 }
 
 static bool is_short_of_threads(void) { return pool.ready > pool.idle; }
@@ -101,9 +96,7 @@ static void *watch(void *unused) {
         pthread_mutex_unlock(&pool.mutex);
         usleep(stall / 1000);
         pthread_mutex_lock(&pool.mutex);
-        if (is_short_of_threads() && pool.taken == before) {
-            add_thread();
-        }
+        if (is_short_of_threads() && pool.taken == before) add_thread();
     }
     pool.watched = false;
     pthread_mutex_unlock(&pool.mutex);
@@ -112,14 +105,11 @@ static void *watch(void *unused) {
 
 /* Makes sure that ready items will run. The caller holds the mutex. */
 static void provide_threads(void) {
-    if (!is_short_of_threads()) {
-        return;
-    }
-    if (pool.threads - pool.waiting < pool.width) {
+    if (!is_short_of_threads()) return;
+    if (pool.threads - pool.waiting < pool.width)
         add_thread();
-    } else if (!pool.watched) {
+    else if (!pool.watched)
         pool.watched = smtl_start_thread(watch, NULL);
-    }
 }
 
 void smtl_pool_post(smtl_pool_item *item) {

@@ -50,13 +50,9 @@ struct smtl_queue_entry {
     while (_first != NULL && _suspensions == 0 && !_alone) {
         smtl_queue_entry *entry = _first;
         const bool alone = entry->barrier || _kind == SMTL_QUEUE_SERIAL || _kind == SMTL_QUEUE_MAIN;
-        if (alone && _running > 0) {
-            break;
-        }
+        if (alone && _running > 0) break;
         _first = entry->next;
-        if (_first == NULL) {
-            _last = &_first;
-        }
+        if (_first == NULL) _last = &_first;
         _running++;
         _alone = alone;
         entry->next = NULL;
@@ -77,11 +73,10 @@ struct smtl_queue_entry {
     while (entries != NULL) {
         smtl_queue_entry *entry = entries;
         entries = entry->next;
-        if (_kind == SMTL_QUEUE_MAIN) {
+        if (_kind == SMTL_QUEUE_MAIN)
             smtl_main_post(&entry->item);
-        } else {
+        else
             smtl_pool_post(&entry->item);
-        }
     }
 }
 
@@ -107,12 +102,8 @@ static void run_entry(smtl_pool_item *item) {
         SMTL_ON_QUEUE(queue);
         entry->function(entry->context);
     }
-    if (queue->_kind != SMTL_QUEUE_GLOBAL) {
-        [queue endEntry];
-    }
-    if (entry->group != nil) {
-        dispatch_group_leave(entry->group);
-    }
+    if (queue->_kind != SMTL_QUEUE_GLOBAL) [queue endEntry];
+    if (entry->group != nil) dispatch_group_leave(entry->group);
     [queue release];
     free(entry);
 }
@@ -122,18 +113,14 @@ static void run_entry(smtl_pool_item *item) {
        barrier:(bool)barrier
          group:(SMTLDispatchGroup *)group {
     smtl_queue_entry *entry = calloc(1, sizeof *entry);
-    if (entry == NULL) {
-        [NSException raise:NSMallocException format:@"dispatch_async: out of memory"];
-    }
+    if (entry == NULL) [NSException raise:NSMallocException format:@"dispatch_async: out of memory"];
     entry->item.run = run_entry;
     entry->queue = [self retain];
     entry->function = function;
     entry->context = context;
     entry->group = group;
     entry->barrier = barrier;
-    if (group != nil) {
-        dispatch_group_enter(group);
-    }
+    if (group != nil) dispatch_group_enter(group);
     if (_kind == SMTL_QUEUE_GLOBAL) {
         smtl_pool_post(&entry->item);
         return;
@@ -158,9 +145,7 @@ static void run_entry(smtl_pool_item *item) {
     if (waits) {
         smtl_pool_begin_wait();
         pthread_mutex_lock(&_mutex);
-        while (!entry.begun) {
-            pthread_cond_wait(&entry.called, &_mutex);
-        }
+        while (!entry.begun) pthread_cond_wait(&entry.called, &_mutex);
         pthread_mutex_unlock(&_mutex);
         smtl_pool_end_wait();
     }
@@ -223,9 +208,7 @@ static void run_visit(void *context) {
 - (void)resume {
     pthread_mutex_lock(&_mutex);
     const bool suspended = _suspensions > 0;
-    if (suspended) {
-        _suspensions--;
-    }
+    if (suspended) _suspensions--;
     smtl_queue_entry *next = [self entriesToBegin];
     pthread_mutex_unlock(&_mutex);
     SMTL_REQUIRE(suspended, "dispatch_resume", @"the queue \"%s\" is not suspended", _name);

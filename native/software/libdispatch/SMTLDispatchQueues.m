@@ -57,22 +57,16 @@ dispatch_queue_attr_t dispatch_queue_attr_make_with_qos_class(dispatch_queue_att
                                                               dispatch_qos_class_t qos_class, int relative_priority) {
     (void)relative_priority;
     prepare();
-    for (int i = 0; i < CLASS_COUNT; i++) {
-        if (classes[i].qos == qos_class) {
-            return &attributes[attr != NULL && attr->concurrent][i];
-        }
-    }
+    for (int i = 0; i < CLASS_COUNT; i++)
+        if (classes[i].qos == qos_class) return &attributes[attr != NULL && attr->concurrent][i];
     return attr;
 }
 
 dispatch_queue_t dispatch_get_global_queue(intptr_t identifier, uintptr_t flags) {
     (void)flags;
     prepare();
-    for (int i = 0; i < CLASS_COUNT; i++) {
-        if (identifier == (intptr_t)classes[i].qos || identifier == classes[i].priority) {
-            return global_queues[i];
-        }
-    }
+    for (int i = 0; i < CLASS_COUNT; i++)
+        if (identifier == (intptr_t)classes[i].qos || identifier == classes[i].priority) return global_queues[i];
     return nil;
 }
 
@@ -82,8 +76,6 @@ dispatch_queue_t dispatch_get_main_queue(void) {
 }
 
 dispatch_qos_class_t dispatch_queue_get_qos_class(dispatch_queue_t queue, int *relative_priority) {
-    if (relative_priority != NULL) {
-        *relative_priority = 0;
-    }
+    if (relative_priority != NULL) *relative_priority = 0;
     return ((SMTLDispatchQueue *)queue)->_qos;
 }

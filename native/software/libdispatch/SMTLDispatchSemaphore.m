@@ -43,9 +43,8 @@ intptr_t dispatch_semaphore_wait(dispatch_semaphore_t object, dispatch_time_t ti
     if (semaphore->_value == 0) {
         smtl_pool_begin_wait();
         semaphore->_waiters++;
-        while (semaphore->_value == 0 && in_time) {
+        while (semaphore->_value == 0 && in_time)
             in_time = smtl_condition_wait(&semaphore->_signalled, &semaphore->_mutex, deadline);
-        }
         semaphore->_waiters--;
         smtl_pool_end_wait();
     }

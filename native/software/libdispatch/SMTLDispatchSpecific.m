@@ -13,9 +13,7 @@ struct smtl_specific {
 smtl_specific *smtl_specifics_set(smtl_specific **list, const void *key, void *context,
                                   dispatch_function_t destructor) {
     smtl_specific **link = list;
-    while (*link != NULL && (*link)->key != key) {
-        link = &(*link)->next;
-    }
+    while (*link != NULL && (*link)->key != key) link = &(*link)->next;
     smtl_specific *replaced = *link;
     if (replaced != NULL) {
         *link = replaced->next;
@@ -23,9 +21,7 @@ smtl_specific *smtl_specifics_set(smtl_specific **list, const void *key, void *c
     }
     if (context != NULL) {
         smtl_specific *added = malloc(sizeof *added);
-        if (added == NULL) {
-            [NSException raise:NSMallocException format:@"dispatch_queue_set_specific: out of memory"];
-        }
+        if (added == NULL) [NSException raise:NSMallocException format:@"dispatch_queue_set_specific: out of memory"];
         *added = (smtl_specific){*list, key, context, destructor};
         *list = added;
     }
@@ -33,18 +29,14 @@ smtl_specific *smtl_specifics_set(smtl_specific **list, const void *key, void *c
 }
 
 void *smtl_specifics_get(const smtl_specific *list, const void *key) {
-    while (list != NULL && list->key != key) {
-        list = list->next;
-    }
+    while (list != NULL && list->key != key) list = list->next;
     return list == NULL ? NULL : list->context;
 }
 
 void smtl_specifics_free(smtl_specific *list) {
     while (list != NULL) {
         smtl_specific *next = list->next;
-        if (list->destructor != NULL) {
-            list->destructor(list->context);
-        }
+        if (list->destructor != NULL) list->destructor(list->context);
         free(list);
         list = next;
     }
@@ -62,9 +54,7 @@ void *dispatch_queue_get_specific(dispatch_queue_t queue, const void *key) {
 void *dispatch_get_specific(const void *key) {
     for (smtl_queue_frame *frame = smtl_queue_frames(); frame != NULL; frame = frame->below) {
         void *context = [frame->queue specificForKey:key];
-        if (context != NULL) {
-            return context;
-        }
+        if (context != NULL) return context;
     }
     return NULL;
 }

@@ -25,12 +25,8 @@ static dispatch_time_t after(uint64_t base, int64_t delta, uint64_t clock) {
 }
 
 dispatch_time_t dispatch_time(dispatch_time_t when, int64_t delta) {
-    if (when == DISPATCH_TIME_FOREVER) {
-        return when;
-    }
-    if (when == DISPATCH_WALLTIME_NOW) {
-        return after(now(CLOCK_REALTIME), delta, wall);
-    }
+    if (when == DISPATCH_TIME_FOREVER) return when;
+    if (when == DISPATCH_WALLTIME_NOW) return after(now(CLOCK_REALTIME), delta, wall);
     return after(when == DISPATCH_TIME_NOW ? smtl_monotonic_now() : when & ~wall, delta, when & wall);
 }
 
@@ -41,16 +37,10 @@ dispatch_time_t dispatch_walltime(const struct timespec *when, int64_t delta) {
 }
 
 uint64_t smtl_deadline(dispatch_time_t when) {
-    if (when == DISPATCH_TIME_FOREVER) {
-        return SMTL_NO_DEADLINE;
-    }
+    if (when == DISPATCH_TIME_FOREVER) return SMTL_NO_DEADLINE;
     const uint64_t start = smtl_monotonic_now();
-    if (when == DISPATCH_TIME_NOW || when == DISPATCH_WALLTIME_NOW) {
-        return start;
-    }
-    if (!(when & wall)) {
-        return when;
-    }
+    if (when == DISPATCH_TIME_NOW || when == DISPATCH_WALLTIME_NOW) return start;
+    if (!(when & wall)) return when;
     const uint64_t wall_now = now(CLOCK_REALTIME);
     const uint64_t moment = when & ~wall;
     return moment <= wall_now ? start : start + (moment - wall_now);
@@ -65,9 +55,7 @@ void smtl_condition_init(pthread_cond_t *condition) {
 }
 
 bool smtl_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t deadline) {
-    if (deadline == SMTL_NO_DEADLINE) {
-        return pthread_cond_wait(condition, mutex) == 0;
-    }
+    if (deadline == SMTL_NO_DEADLINE) return pthread_cond_wait(condition, mutex) == 0;
     const struct timespec time = {(time_t)(deadline / NANOSECONDS), (long)(deadline % NANOSECONDS)};
     return pthread_cond_timedwait(condition, mutex, &time) == 0;
 }

@@ -27,19 +27,15 @@ static void prepare(void) { smtl_condition_init(&changed); }
  * there is none: then the next timer needs somebody who waits. */
 static bool run_first(void) {
     pthread_mutex_lock(&mutex);
-    while (first != NULL && smtl_monotonic_now() < first->deadline) {
+    while (first != NULL && smtl_monotonic_now() < first->deadline)
         smtl_condition_wait(&changed, &mutex, first->deadline);
-    }
     timer *due = first;
-    if (due != NULL) {
+    if (due != NULL)
         first = due->next;
-    } else {
+    else
         running = false;
-    }
     pthread_mutex_unlock(&mutex);
-    if (due == NULL) {
-        return false;
-    }
+    if (due == NULL) return false;
     due->item->run(due->item);
     free(due);
     return true;
@@ -58,9 +54,7 @@ static smtl_pool_item in_pool = {.run = run_in_pool};
 
 /* If the system gives no thread, one of the pool's waits, for one timer at a time: others may want it too. */
 static void wait_elsewhere(void) {
-    if (!smtl_start_thread(wait_for_timers, NULL)) {
-        smtl_pool_post(&in_pool);
-    }
+    if (!smtl_start_thread(wait_for_timers, NULL)) smtl_pool_post(&in_pool);
 }
 
 static void run_in_pool(smtl_pool_item *unused) {
@@ -68,30 +62,22 @@ static void run_in_pool(smtl_pool_item *unused) {
     smtl_pool_begin_wait();
     const bool more = run_first();
     smtl_pool_end_wait();
-    if (more) {
-        wait_elsewhere();
-    }
+    if (more) wait_elsewhere();
 }
 
 void smtl_run_at(smtl_pool_item *item, uint64_t deadline) {
     pthread_once(&prepared, prepare);
     timer *added = malloc(sizeof *added);
-    if (added == NULL) {
-        [NSException raise:NSMallocException format:@"dispatch_after: out of memory"];
-    }
+    if (added == NULL) [NSException raise:NSMallocException format:@"dispatch_after: out of memory"];
     *added = (timer){NULL, deadline, item};
     pthread_mutex_lock(&mutex);
     timer **link = &first;
-    while (*link != NULL && (*link)->deadline <= deadline) {
-        link = &(*link)->next;
-    }
+    while (*link != NULL && (*link)->deadline <= deadline) link = &(*link)->next;
     added->next = *link;
     *link = added;
     const bool somebody_waits = running;
     running = true;
     pthread_cond_signal(&changed);
     pthread_mutex_unlock(&mutex);
-    if (!somebody_waits) {
-        wait_elsewhere();
-    }
+    if (!somebody_waits) wait_elsewhere();
 }

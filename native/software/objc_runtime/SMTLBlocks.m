@@ -63,9 +63,7 @@ static bool has(const int32_t *flags, int32_t flag) { return (__atomic_load_n(fl
 static int32_t count_references(int32_t *flags, int32_t step) {
     int32_t before = __atomic_load_n(flags, __ATOMIC_RELAXED);
     do {
-        if ((before & REFERENCE_MASK) == REFERENCE_MASK) {
-            return REFERENCE_MASK;
-        }
+        if ((before & REFERENCE_MASK) == REFERENCE_MASK) return REFERENCE_MASK;
     } while (!__atomic_compare_exchange_n(flags, &before, before + step, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
     return (before + step) & REFERENCE_MASK;
 }
@@ -77,17 +75,13 @@ static bool drop_reference(int32_t *flags) { return count_references(flags, -1) 
 
 static void *allocate(size_t size) {
     void *memory = malloc(size);
-    if (memory == NULL) {
-        [NSException raise:NSMallocException format:@"no memory for a block of %zu bytes", size];
-    }
+    if (memory == NULL) [NSException raise:NSMallocException format:@"no memory for a block of %zu bytes", size];
     return memory;
 }
 
 void *_Block_copy(const void *source) {
     block_layout *block = (block_layout *)source;
-    if (block == NULL || has(&block->flags, IS_GLOBAL)) {
-        return block;
-    }
+    if (block == NULL || has(&block->flags, IS_GLOBAL)) return block;
     if (has(&block->flags, NEEDS_FREE)) {
         add_reference(&block->flags);
         return block;
@@ -96,20 +90,14 @@ void *_Block_copy(const void *source) {
     memcpy(copy, block, block->descriptor->size);
     copy->isa = _NSConcreteMallocBlock;
     copy->flags = (block->flags & ~REFERENCE_MASK) | NEEDS_FREE | 1;
-    if (copy->flags & HAS_COPY_DISPOSE) {
-        copy->descriptor->copy(copy, block);
-    }
+    if (copy->flags & HAS_COPY_DISPOSE) copy->descriptor->copy(copy, block);
     return copy;
 }
 
 void _Block_release(const void *source) {
     block_layout *block = (block_layout *)source;
-    if (block == NULL || !has(&block->flags, NEEDS_FREE) || !drop_reference(&block->flags)) {
-        return;
-    }
-    if (has(&block->flags, HAS_COPY_DISPOSE)) {
-        block->descriptor->dispose(block);
-    }
+    if (block == NULL || !has(&block->flags, NEEDS_FREE) || !drop_reference(&block->flags)) return;
+    if (has(&block->flags, HAS_COPY_DISPOSE)) block->descriptor->dispose(block);
     free(block);
 }
 
@@ -127,20 +115,14 @@ static byref *copy_byref(byref *source) {
     /* One reference for the block, one for the function that declared the variable. */
     copy->flags = (source->flags & ~REFERENCE_MASK) | NEEDS_FREE | 2;
     source->forwarding = copy;
-    if (source->flags & HAS_COPY_DISPOSE) {
-        source->keep(copy, source);
-    }
+    if (source->flags & HAS_COPY_DISPOSE) source->keep(copy, source);
     return copy;
 }
 
 static void release_byref(const byref *source) {
     byref *variable = source->forwarding;
-    if (!has(&variable->flags, NEEDS_FREE) || !drop_reference(&variable->flags)) {
-        return;
-    }
-    if (has(&variable->flags, HAS_COPY_DISPOSE)) {
-        variable->destroy(variable);
-    }
+    if (!has(&variable->flags, NEEDS_FREE) || !drop_reference(&variable->flags)) return;
+    if (has(&variable->flags, HAS_COPY_DISPOSE)) variable->destroy(variable);
     free(variable);
 }
 
@@ -157,9 +139,7 @@ void _Block_object_assign(void *destination, const void *object, const int kind)
 }
 
 void _Block_object_dispose(const void *object, const int kind) {
-    if (kind & BYREF_CALLER) {
-        return;
-    }
+    if (kind & BYREF_CALLER) return;
     switch (kind & FIELD_KINDS) {
     case FIELD_IS_OBJECT: [(id)object release]; break;
     case FIELD_IS_BLOCK: _Block_release(object); break;

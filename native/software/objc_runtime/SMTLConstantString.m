@@ -58,13 +58,9 @@ CFStringRef __CFStringMakeConstantString(const char *characters) {
     static NSMutableSet *strings;
     @autoreleasepool {
         NSString *string = [NSString stringWithUTF8String:characters];
-        if (string == nil) {
-            return NULL;
-        }
+        if (string == nil) return NULL;
         @synchronized([SMTLConstantString class]) {
-            if (strings == nil) {
-                strings = [NSMutableSet new];
-            }
+            if (strings == nil) strings = [NSMutableSet new];
             [strings addObject:string];
             return (CFStringRef)[strings member:string];
         }

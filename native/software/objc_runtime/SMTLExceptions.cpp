@@ -85,9 +85,8 @@ bool __objc_id_type_info::__do_catch(const std::type_info *type, void **thrown, 
 bool __objc_class_type_info::__do_catch(const std::type_info *type, void **thrown, unsigned) const {
     if (type != &::__objc_id_type_info) return false;
     void *object = *static_cast<void **>(*thrown);
-    for (void *is_a = object ? *static_cast<void **>(object) : nullptr; is_a; is_a = class_getSuperclass(is_a)) {
+    for (void *is_a = object ? *static_cast<void **>(object) : nullptr; is_a; is_a = class_getSuperclass(is_a))
         if (std::strcmp(class_getName(is_a), name()) == 0) return matched(thrown);
-    }
     return false;
 }
 

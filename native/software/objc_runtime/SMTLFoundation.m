@@ -32,9 +32,7 @@ static void write_log(NSString *message) {
 
 static void set_log_handler(void) {
     foundations_handler = _NSLog_printf_handler;
-    if (foundations_handler != NULL) {
-        _NSLog_printf_handler = write_log;
-    }
+    if (foundations_handler != NULL) _NSLog_printf_handler = write_log;
 }
 
 /* Before a program's first initialiser; a handler of the program's own takes the place of this one. */

@@ -41,11 +41,8 @@ READS_ANYTHING static bool is_module(const struct image *image, const struct mod
          !has_aligned(image, symbols->selectors, symbols->selector_count * sizeof *symbols->selectors))) {
         return false;
     }
-    for (size_t i = 0; i < definitions; i++) {
-        if (!has_aligned(image, symbols->definitions[i], sizeof(struct category))) {
-            return false;
-        }
-    }
+    for (size_t i = 0; i < definitions; i++)
+        if (!has_aligned(image, symbols->definitions[i], sizeof(struct category))) return false;
     return true;
 }
 
@@ -53,9 +50,7 @@ static void add(struct search *search, struct module *module, struct image image
     if (search->count == search->capacity) {
         const size_t larger = search->capacity * 2 + 64;
         void *grown = realloc(search->modules, larger * sizeof *search->modules);
-        if (grown == NULL) {
-            return; /* its constructor will load it */
-        }
+        if (grown == NULL) return; /* its constructor will load it */
         search->modules = grown;
         search->capacity = larger;
     }
@@ -76,17 +71,13 @@ static int search_image(struct dl_phdr_info *info, size_t size, void *context) {
     }
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-        if (part->p_type != PT_LOAD || (part->p_flags & PF_W) == 0 || (part->p_flags & PF_R) == 0) {
-            continue;
-        }
+        if (part->p_type != PT_LOAD || (part->p_flags & PF_W) == 0 || (part->p_flags & PF_R) == 0) continue;
         const uintptr_t alignment = sizeof(void *) - 1;
         const uintptr_t start = (info->dlpi_addr + part->p_vaddr + alignment) & ~alignment;
         const uintptr_t end = info->dlpi_addr + part->p_vaddr + part->p_filesz;
         for (uintptr_t at = start; at + sizeof(struct module) <= end; at += sizeof(void *)) {
             struct module *module = (struct module *)at;  // NOLINT(performance-no-int-to-ptr)
-            if (is_module(&image, module)) {
-                add(context, module, image);
-            }
+            if (is_module(&image, module)) add(context, module, image);
         }
     }
     return 0;
@@ -96,8 +87,6 @@ void smtl_find_modules(void (*found)(struct module *module, const struct image *
     /* All are found before one is loaded: loading may run code of the program, which may load images. */
     struct search search = {0};
     dl_iterate_phdr(search_image, &search);
-    for (size_t i = 0; i < search.count; i++) {
-        found(search.modules[i].module, &search.modules[i].image);
-    }
+    for (size_t i = 0; i < search.count; i++) found(search.modules[i].module, &search.modules[i].image);
     free(search.modules);
 }

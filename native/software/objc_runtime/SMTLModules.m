@@ -34,48 +34,34 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void adopt_protocol(struct protocol *protocol);
 
 static void adopt_protocols(struct protocol_list *list) {
-    for (; list != NULL; list = list->next) {
-        for (size_t i = 0; i < list->count; i++) {
-            adopt_protocol(list->protocols[i]);
-        }
-    }
+    for (; list != NULL; list = list->next)
+        for (size_t i = 0; i < list->count; i++) adopt_protocol(list->protocols[i]);
 }
 
 static void adopt_protocol(struct protocol *protocol) {
-    if (protocol == NULL || protocol->version != PROTOCOL_VERSION_MODERN) {
-        return;
-    }
+    if (protocol == NULL || protocol->version != PROTOCOL_VERSION_MODERN) return;
     protocol->version = PROTOCOL_VERSION_GCC;
     adopt_protocols(protocol->adopted);
 }
 
 static struct class *waiting_class(const char *name) {
-    for (size_t i = 0; i < waiting_count; i++) {
-        if (strcmp(waiting[i]->name, name) == 0) {
-            return waiting[i];
-        }
-    }
+    for (size_t i = 0; i < waiting_count; i++)
+        if (strcmp(waiting[i]->name, name) == 0) return waiting[i];
     return NULL;
 }
 
 /* Lays the class out if its superclass is known. Whether its layout is known now. */
 static bool lay_out(struct class *class) {
-    if (class->instance_size > 0) {
-        return true;
-    }
+    if (class->instance_size > 0) return true;
     long start = 0;
     if (class->superclass != NULL) {
         struct class *superclass = waiting_class(class->superclass);
         if (superclass != NULL) {
-            if (!lay_out(superclass)) {
-                return false;
-            }
+            if (!lay_out(superclass)) return false;
             start = superclass->instance_size;
         } else {
             Class loaded = objc_lookUpClass(class->superclass);
-            if (loaded == Nil) {
-                return false;
-            }
+            if (loaded == Nil) return false;
             start = (long)class_getInstanceSize(loaded);
         }
     }
@@ -91,23 +77,16 @@ static void lay_out_classes(struct symbols *symbols) {
     size_t count = symbols->class_count;
     if (count > 0) {
         struct class **grown = realloc(waiting, (waiting_count + count) * sizeof *waiting);
-        if (grown == NULL) {
-            abort(); /* as the runtime does, which could not load the class either */
-        }
+        if (grown == NULL) abort(); /* as the runtime does, which could not load the class either */
         waiting = grown;
         memcpy(waiting + waiting_count, symbols->definitions, count * sizeof *waiting);
         waiting_count += count;
     }
     /* The list shrinks afterwards: it is also where superclasses are looked up. */
-    for (size_t i = 0; i < waiting_count; i++) {
-        lay_out(waiting[i]);
-    }
+    for (size_t i = 0; i < waiting_count; i++) lay_out(waiting[i]);
     size_t kept = 0;
-    for (size_t i = 0; i < waiting_count; i++) {
-        if (waiting[i]->instance_size <= 0) {
-            waiting[kept++] = waiting[i];
-        }
-    }
+    for (size_t i = 0; i < waiting_count; i++)
+        if (waiting[i]->instance_size <= 0) waiting[kept++] = waiting[i];
     waiting_count = kept;
     if (kept == 0) {
         free(waiting);
@@ -119,18 +98,12 @@ static void adopt_module(struct module *module) {
     module->version = MODULE_VERSION_GCC;
     struct symbols *symbols = module->symbols;
     void **definition = symbols->definitions;
-    for (unsigned i = 0; i < symbols->class_count; i++) {
-        adopt_protocols(((struct class *)*definition++)->protocols);
-    }
-    for (unsigned i = 0; i < symbols->category_count; i++) {
+    for (unsigned i = 0; i < symbols->class_count; i++) adopt_protocols(((struct class *)*definition++)->protocols);
+    for (unsigned i = 0; i < symbols->category_count; i++)
         adopt_protocols(((struct category *)*definition++)->protocols);
-    }
     for (struct statics **statics = *definition; statics != NULL && *statics != NULL; statics++) {
-        if (strcmp((*statics)->class_name, "Protocol") == 0) {
-            for (void **object = (*statics)->objects; *object != NULL; object++) {
-                adopt_protocol(*object);
-            }
-        }
+        if (strcmp((*statics)->class_name, "Protocol") == 0)
+            for (void **object = (*statics)->objects; *object != NULL; object++) adopt_protocol(*object);
     }
     lay_out_classes(symbols);
 }
@@ -147,11 +120,8 @@ static struct module **early;
 static size_t early_count;
 
 static bool is_early(const struct module *module) {
-    for (size_t i = 0; i < early_count; i++) {
-        if (early[i] == module) {
-            return true;
-        }
-    }
+    for (size_t i = 0; i < early_count; i++)
+        if (early[i] == module) return true;
     return false;
 }
 
@@ -167,13 +137,9 @@ static bool is_loaded(const struct module *module, const struct image *image) {
 }
 
 static void load_early(struct module *module, const struct image *image) {
-    if (is_loaded(module, image)) {
-        return;
-    }
+    if (is_loaded(module, image)) return;
     struct module **grown = realloc(early, (early_count + 1) * sizeof *early);
-    if (grown == NULL) {
-        return; /* its constructor will load it */
-    }
+    if (grown == NULL) return; /* its constructor will load it */
     early = grown; /* before the call, which looks through the list */
     __objc_exec_class(module);
     early[early_count++] = module;
@@ -192,12 +158,8 @@ void __objc_exec_class(struct module *module) {
         pthread_mutex_unlock(&lock);
         return;
     }
-    if (load == NULL) {
-        load = (void (*)(struct module *))dlsym(RTLD_NEXT, "__objc_exec_class");
-    }
-    if (module->version == MODULE_VERSION_MODERN) {
-        adopt_module(module);
-    }
+    if (load == NULL) load = (void (*)(struct module *))dlsym(RTLD_NEXT, "__objc_exec_class");
+    if (module->version == MODULE_VERSION_MODERN) adopt_module(module);
     pthread_mutex_unlock(&lock);
     load(module);
 }

@@ -13,12 +13,8 @@ static initialiser init_with_bytes;
 static id init_readable(id string, SEL selector, const char *bytes, NSUInteger length, NSStringEncoding encoding) {
     id made = init_with_bytes(string, selector, bytes, length, encoding);
     char *readable = made == nil ? malloc(length + 1) : NULL;
-    if (readable == NULL) {
-        return made;
-    }
-    for (NSUInteger i = 0; i < length; i++) {
-        readable[i] = (unsigned char)bytes[i] < 0x80 ? bytes[i] : '?';
-    }
+    if (readable == NULL) return made;
+    for (NSUInteger i = 0; i < length; i++) readable[i] = (unsigned char)bytes[i] < 0x80 ? bytes[i] : '?';
     made = init_with_bytes([NSString alloc], selector, readable, length, encoding);
     free(readable);
     return made;
@@ -28,9 +24,7 @@ static void read_strings(void) {
     /* [NSString alloc] gives an object of this class. */
     Method method = class_getInstanceMethod(objc_getClass("GSPlaceholderString"), @selector(initWithBytes:
                                                                                                    length:encoding:));
-    if (method == NULL) {
-        return;
-    }
+    if (method == NULL) return;
     init_with_bytes = (initialiser)method_getImplementation(method);
     method_setImplementation(method, (IMP)init_readable);
     [NSProcessInfo class];

@@ -15,13 +15,10 @@ static const size_t row_alignment = 16;
 static smtl_tensor tensor_of(const char *where, MPSNDArrayDescriptor *descriptor) {
     SMTL_REQUIRE(descriptor != nil, where, @"descriptor must not be nil");
     NSMutableArray *shape = [NSMutableArray array];
-    for (NSUInteger i = [descriptor numberOfDimensions]; i-- > 0;) {
+    for (NSUInteger i = [descriptor numberOfDimensions]; i-- > 0;)
         [shape addObject:[NSNumber numberWithUnsignedLong:[descriptor lengthOfDimension:i]]];
-    }
     smtl_tensor tensor = SMTLTensorOfShape(where, shape, [descriptor dataType]);
-    if ([descriptor preferPackedRows] || tensor.rank < 2) {
-        return tensor;
-    }
+    if ([descriptor preferPackedRows] || tensor.rank < 2) return tensor;
     const size_t row = tensor.strides[tensor.rank - 2];
     size_t stride = (row + row_alignment - 1) / row_alignment * row_alignment;
     for (uint32_t i = tensor.rank - 1; i-- > 0;) {
@@ -152,9 +149,7 @@ static void copy(uint8_t *to, const int64_t *to_strides, const uint8_t *from, co
 - (MPSNDArray *)arrayViewWithDescriptor:(MPSNDArrayDescriptor *)descriptor {
     SMTL_REQUIRE(descriptor != nil, "-[MPSNDArray arrayViewWithDescriptor:]", @"descriptor must not be nil");
     SMTLRegion region = [self region];
-    if ([descriptor dataType] != _dataType || ![descriptor applyTo:&region]) {
-        return nil;
-    }
+    if ([descriptor dataType] != _dataType || ![descriptor applyTo:&region]) return nil;
     return [[[MPSNDArray alloc] initWithRegion:&region parent:self ofUser:_ofUser] autorelease];
 }
 
@@ -162,9 +157,7 @@ static void copy(uint8_t *to, const int64_t *to_strides, const uint8_t *from, co
     const char *where = "-[MPSNDArray arrayViewWithShape:strides:]";
     const SMTLRegion own = [self region];
     SMTLRegion view = own;
-    if (shape != nil) {
-        view.tensor = SMTLTensorOfShape(where, shape, _dataType);
-    }
+    if (shape != nil) view.tensor = SMTLTensorOfShape(where, shape, _dataType);
     SMTL_REQUIRE([strides count] >= view.tensor.rank, where, @"%lu strides are fewer than %u dimensions",
                  UNSIGNED([strides count]), view.tensor.rank);
     for (uint32_t i = 0; i < view.tensor.rank; i++) {
@@ -173,9 +166,7 @@ static void copy(uint8_t *to, const int64_t *to_strides, const uint8_t *from, co
                      (long long)stride, i);
         view.tensor.strides[i] = (size_t)stride * smtl_type_size(_dataType);
     }
-    if (!SMTLIsPacked(&own.tensor) || SMTLTensorExtent(&view.tensor) > SMTLTensorExtent(&own.tensor)) {
-        return nil;
-    }
+    if (!SMTLIsPacked(&own.tensor) || SMTLTensorExtent(&view.tensor) > SMTLTensorExtent(&own.tensor)) return nil;
     return [[[MPSNDArray alloc] initWithRegion:&view parent:self ofUser:_ofUser] autorelease];
 }
 
@@ -211,9 +202,8 @@ static void copy(uint8_t *to, const int64_t *to_strides, const uint8_t *from, co
     uint8_t *bytes = [self bytesFor:where strides:own given:strideBytesPerDimension to:given];
     const SMTLRegion region = [self region];
     copy(bytes, own, buffer, given, region.tensor.lengths, region.tensor.rank, smtl_type_size(_dataType));
-    if ([_buffer storageMode] == MTLStorageModeManaged) {
+    if ([_buffer storageMode] == MTLStorageModeManaged)
         [_buffer didModifyRange:NSMakeRange(_offset, SMTLTensorExtent(&region.tensor))];
-    }
 }
 
 - (void)synchronizeOnCommandBuffer:(id<MTLCommandBuffer>)commandBuffer {

@@ -4,9 +4,7 @@
 
 MPSShape *SMTLShapeOfTensor(const smtl_tensor *tensor) {
     NSMutableArray *shape = [NSMutableArray arrayWithCapacity:tensor->rank];
-    for (uint32_t i = 0; i < tensor->rank; i++) {
-        [shape addObject:[NSNumber numberWithUnsignedLong:tensor->lengths[i]]];
-    }
+    for (uint32_t i = 0; i < tensor->rank; i++) [shape addObject:[NSNumber numberWithUnsignedLong:tensor->lengths[i]]];
     return shape;
 }
 
@@ -41,9 +39,7 @@ void SMTLPackTensor(smtl_tensor *tensor) {
 BOOL SMTLIsPacked(const smtl_tensor *tensor) {
     size_t stride = smtl_type_size(tensor->type);
     for (uint32_t i = tensor->rank; i-- > 0;) {
-        if (tensor->lengths[i] != 1 && tensor->strides[i] != stride) {
-            return NO;
-        }
+        if (tensor->lengths[i] != 1 && tensor->strides[i] != stride) return NO;
         stride *= tensor->lengths[i];
     }
     return YES;
@@ -81,9 +77,8 @@ BOOL SMTLIsPacked(const smtl_tensor *tensor) {
                  UNSIGNED(numberOfDimensions), SMTL_MAX_RANK);
     SMTL_REQUIRE(numberOfDimensions == 0 || dimensionSizes != NULL, where, @"dimensionSizes must not be NULL");
     NSMutableArray *shape = [NSMutableArray array];
-    for (NSUInteger i = numberOfDimensions; i-- > 0;) {
+    for (NSUInteger i = numberOfDimensions; i-- > 0;)
         [shape addObject:[NSNumber numberWithUnsignedLong:dimensionSizes[i]]];
-    }
     return [self descriptorWithDataType:dataType shape:shape];
 }
 
@@ -156,9 +151,8 @@ BOOL SMTLIsPacked(const smtl_tensor *tensor) {
 
 - (NSArray *)getShape {
     NSMutableArray *shape = [NSMutableArray array];
-    for (NSUInteger i = _numberOfDimensions; i-- > 0;) {
+    for (NSUInteger i = _numberOfDimensions; i-- > 0;)
         [shape addObject:[NSNumber numberWithUnsignedLong:_slices[i].length]];
-    }
     return shape;
 }
 
@@ -173,9 +167,7 @@ BOOL SMTLIsPacked(const smtl_tensor *tensor) {
         const BOOL exists = source < from.rank;
         const size_t length = exists ? from.lengths[from.rank - 1 - source] : 1;
         const size_t stride = exists ? from.strides[from.rank - 1 - source] : 0;
-        if (length != _lengths[i]) {
-            return NO;
-        }
+        if (length != _lengths[i]) return NO;
         to->lengths[rank - 1 - i] = _slices[i].length;
         to->strides[rank - 1 - i] = stride;
         region->offset += _slices[i].start * stride;

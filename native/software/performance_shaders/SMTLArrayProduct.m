@@ -42,9 +42,7 @@
 /* At least two dimensions. */
 static void extend(smtl_tensor *tensor) {
     const size_t ones[2] = {1, 1};
-    if (tensor->rank < 2) {
-        SMTLBroadcastTensor("", @"", tensor, ones, 2 - tensor->rank, tensor->rank);
-    }
+    if (tensor->rank < 2) SMTLBroadcastTensor("", @"", tensor, ones, 2 - tensor->rank, tensor->rank);
 }
 
 @implementation MPSNDArrayMatrixMultiplication
@@ -125,9 +123,7 @@ static void extend(smtl_tensor *tensor) {
                  SMTLDescribeLengths(product.lengths, product.rank));
     SMTLBroadcastTensor(where, @"left source", &regions[0].tensor, product.lengths, batch, 2);
     SMTLBroadcastTensor(where, @"right source", &regions[1].tensor, product.lengths, batch, 2);
-    if (_sourceCount == 3) {
-        SMTLBroadcastTensor(where, @"addend", &regions[2].tensor, product.lengths, product.rank, 0);
-    }
+    if (_sourceCount == 3) SMTLBroadcastTensor(where, @"addend", &regions[2].tensor, product.lengths, product.rank, 0);
     SMTLEncodeProduct(where, cmdBuf, _device, &regions[0], &regions[1], _sourceCount == 3 ? &regions[2] : NULL, &result,
                       _alpha, _sourceCount == 3 ? _beta : 0);
 }

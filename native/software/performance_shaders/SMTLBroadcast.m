@@ -4,9 +4,7 @@
 
 NSString *SMTLDescribeLengths(const size_t *lengths, uint32_t rank) {
     NSMutableString *text = [NSMutableString stringWithString:@"["];
-    for (uint32_t i = 0; i < rank; i++) {
-        [text appendFormat:i == 0 ? @"%lu" : @", %lu", (unsigned long)lengths[i]];
-    }
+    for (uint32_t i = 0; i < rank; i++) [text appendFormat:i == 0 ? @"%lu" : @", %lu", (unsigned long)lengths[i]];
     [text appendString:@"]"];
     return text;
 }

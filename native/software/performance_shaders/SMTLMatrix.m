@@ -127,9 +127,7 @@ static NSUInteger matrix_bytes(const char *where, MPSMatrixDescriptor *descripto
     SMTL_REQUIRE(columns <= row_bytes / size, where, @"rowBytes %lu is less than %lu columns of %lu bytes",
                  UNSIGNED(row_bytes), UNSIGNED(columns), UNSIGNED(size));
     const NSUInteger bytes = extent(where, rows, row_bytes, columns * size);
-    if (matrices == 1) {
-        return bytes;
-    }
+    if (matrices == 1) return bytes;
     SMTL_REQUIRE(matrix_bytes % row_bytes == 0, where, @"matrixBytes %lu is not a multiple of rowBytes %lu",
                  UNSIGNED(matrix_bytes), UNSIGNED(row_bytes));
     SMTL_REQUIRE(rows <= matrix_bytes / row_bytes, where, @"matrixBytes %lu is less than %lu rows of %lu bytes",
@@ -225,9 +223,7 @@ static NSUInteger vector_bytes(const char *where, MPSVectorDescriptor *descripto
     SMTL_REQUIRE(length > 0 && vectors > 0, where, @"length %lu and vectors %lu must not be 0", UNSIGNED(length),
                  UNSIGNED(vectors));
     const NSUInteger one = extent(where, length, size, size);
-    if (vectors == 1) {
-        return one;
-    }
+    if (vectors == 1) return one;
     SMTL_REQUIRE(bytes % size == 0, where, @"vectorBytes %lu is not a multiple of the element's %lu bytes",
                  UNSIGNED(bytes), UNSIGNED(size));
     SMTL_REQUIRE(one <= bytes, where, @"vectorBytes %lu is less than %lu elements of %lu bytes", UNSIGNED(bytes),

@@ -96,12 +96,8 @@ static void transpose(smtl_tensor *tensor) {
                                         _transposeRight ? _interiorColumns : _resultColumns, batch);
     SMTLRegion result =
         SMTLMatrixRegion(where, @"result", resultMatrix, _resultMatrixOrigin, _resultRows, _resultColumns, batch);
-    if (_transposeLeft) {
-        transpose(&left.tensor);
-    }
-    if (_transposeRight) {
-        transpose(&right.tensor);
-    }
+    if (_transposeLeft) transpose(&left.tensor);
+    if (_transposeRight) transpose(&right.tensor);
     SMTLEncodeProduct(where, commandBuffer, _device, &left, &right, NULL, &result, _alpha, _beta);
 }
 
@@ -153,9 +149,7 @@ static void transpose(smtl_tensor *tensor) {
                                          _transpose ? _columns : _rows, _transpose ? _rows : _columns, batch);
     SMTLRegion vector = SMTLVectorRegion(where, @"input", inputVector, _secondarySourceMatrixOrigin, _columns, batch);
     SMTLRegion result = SMTLVectorRegion(where, @"result", resultVector, _resultMatrixOrigin, _rows, batch);
-    if (_transpose) {
-        transpose(&matrix.tensor);
-    }
+    if (_transpose) transpose(&matrix.tensor);
     SMTLEncodeProduct(where, commandBuffer, _device, &matrix, &vector, NULL, &result, _alpha, _beta);
 }
 

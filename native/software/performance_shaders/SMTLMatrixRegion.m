@@ -5,9 +5,7 @@
 SMTLBatch SMTLCheckBatch(const char *where, NSUInteger start, NSUInteger size, NSUInteger available) {
     SMTL_REQUIRE(start < available, where, @"batchStart %lu is not below the number of matrices, %lu", UNSIGNED(start),
                  UNSIGNED(available));
-    if (size == NSUIntegerMax) {
-        size = available - start;
-    }
+    if (size == NSUIntegerMax) size = available - start;
     SMTL_REQUIRE(size <= available - start, where,
                  @"batchSize %lu from batchStart %lu exceeds the number of matrices, %lu", UNSIGNED(size),
                  UNSIGNED(start), UNSIGNED(available));

@@ -36,9 +36,7 @@
 
 - (id<MTLCommandBuffer>)rootCommandBuffer {
     id<MTLCommandBuffer> root = _commandBuffer;
-    while ([(id)root isKindOfClass:[MPSCommandBuffer class]]) {
-        root = [(MPSCommandBuffer *)root commandBuffer];
-    }
+    while ([(id)root isKindOfClass:[MPSCommandBuffer class]]) root = [(MPSCommandBuffer *)root commandBuffer];
     return root;
 }
 

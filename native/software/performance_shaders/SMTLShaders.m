@@ -5,9 +5,8 @@ BOOL MPSSupportsMTLDevice(id<MTLDevice> device) { return device != nil; }
 SMTLCommandBuffer *SMTLCheckCommandBuffer(const char *where, id<MTLCommandBuffer> commandBuffer, id<MTLDevice> device) {
     SMTL_REQUIRE(commandBuffer != nil, where, @"commandBuffer must not be nil");
     id<MTLCommandBuffer> root = commandBuffer;
-    if ([(id)commandBuffer isKindOfClass:[MPSCommandBuffer class]]) {
+    if ([(id)commandBuffer isKindOfClass:[MPSCommandBuffer class]])
         root = [(MPSCommandBuffer *)commandBuffer rootCommandBuffer];
-    }
     SMTL_REQUIRE([root device] == device, where, @"the command buffer belongs to device \"%@\", not to \"%@\"",
                  [[root device] name], [device name]);
     return (SMTLCommandBuffer *)root;
@@ -31,9 +30,7 @@ NSString *SMTLNameOfType(MPSDataType type) {
 NSUInteger SMTLTensorExtent(const smtl_tensor *tensor) {
     NSUInteger last = smtl_type_size(tensor->type);
     for (uint32_t i = 0; i < tensor->rank; i++) {
-        if (tensor->lengths[i] == 0) {
-            return 0;
-        }
+        if (tensor->lengths[i] == 0) return 0;
         last += (tensor->lengths[i] - 1) * tensor->strides[i];
     }
     return last;

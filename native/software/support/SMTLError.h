@@ -9,9 +9,7 @@ NSError *SMTLMakeError(NSString *domain, NSInteger code, NSString *description);
 
 /* Stores an error, or nil for success: callers pass an uninitialised variable and test it afterwards. */
 static inline void SMTLStoreError(NSError **slot, NSError *error) {
-    if (slot != NULL) {
-        *slot = error;
-    }
+    if (slot != NULL) *slot = error;
 }
 
 /* A string from a malloc'd C string, which is freed; `fallback` where it is NULL or not UTF-8. */

@@ -29,11 +29,9 @@ static void load_environment(void) {
 /* Counts one event; true exactly once, for the event that brings the countdown to zero. */
 static bool counts_down_to_failure(uint64_t *countdown) {
     uint64_t left = __atomic_load_n(countdown, __ATOMIC_RELAXED);
-    while (left != 0) {
-        if (__atomic_compare_exchange_n(countdown, &left, left - 1, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    while (left != 0)
+        if (__atomic_compare_exchange_n(countdown, &left, left - 1, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
             return left == 1;
-        }
-    }
     return false;
 }
 
@@ -54,12 +52,8 @@ bool smtl_compile_must_fail(void) {
 
 uint64_t smtl_command_buffer_must_fail(void) {
     pthread_once(&environment_once, load_environment);
-    if (counts_down_to_failure(&device_countdown)) {
-        __atomic_store_n(&device_lost, true, __ATOMIC_RELEASE);
-    }
-    if (__atomic_load_n(&device_lost, __ATOMIC_ACQUIRE)) {
-        return MTLCommandBufferErrorDeviceRemoved;
-    }
+    if (counts_down_to_failure(&device_countdown)) __atomic_store_n(&device_lost, true, __ATOMIC_RELEASE);
+    if (__atomic_load_n(&device_lost, __ATOMIC_ACQUIRE)) return MTLCommandBufferErrorDeviceRemoved;
     return counts_down_to_failure(&command_buffer_countdown) ? __atomic_load_n(&command_buffer_code, __ATOMIC_RELAXED)
                                                              : 0;
 }

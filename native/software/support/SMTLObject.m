@@ -23,9 +23,7 @@
 }
 
 - (oneway void)release {
-    if (__atomic_fetch_sub(&_references, 1, __ATOMIC_ACQ_REL) == 0) {
-        [self dealloc];
-    }
+    if (__atomic_fetch_sub(&_references, 1, __ATOMIC_ACQ_REL) == 0) [self dealloc];
 }
 
 - (NSUInteger)retainCount {

@@ -44,17 +44,13 @@ void smtl_count_destroyed(smtl_object_class object_class) {
 }
 
 int64_t smtl_live_objects(smtl_object_class object_class) {
-    if ((unsigned)object_class >= SMTL_OBJECT_CLASS_COUNT) {
-        return 0;
-    }
+    if ((unsigned)object_class >= SMTL_OBJECT_CLASS_COUNT) return 0;
     return __atomic_load_n(&live[object_class], __ATOMIC_ACQUIRE);
 }
 
 int64_t smtl_live_objects_total(void) {
     int64_t total = 0;
-    for (int i = 0; i < SMTL_OBJECT_CLASS_COUNT; i++) {
-        total += smtl_live_objects((smtl_object_class)i);
-    }
+    for (int i = 0; i < SMTL_OBJECT_CLASS_COUNT; i++) total += smtl_live_objects((smtl_object_class)i);
     return total;
 }
 

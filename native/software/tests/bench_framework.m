@@ -117,9 +117,8 @@ int main(void) {
             [encoder setBuffer:buffer offset:256 atIndex:1];
             [encoder setBuffer:buffer offset:512 atIndex:2];
             [encoder setBytes:&count length:sizeof count atIndex:3];
-            for (int j = 0; j < count; j++) {
+            for (int j = 0; j < count; j++)
                 [encoder dispatchThreads:MTLSizeMake(32, 1, 1) threadsPerThreadgroup:MTLSizeMake(32, 1, 1)];
-            }
             [encoder endEncoding];
             [commands commit];
             [commands waitUntilCompleted];

@@ -70,9 +70,8 @@ inline std::string run(const std::string &path, std::vector<std::vector<float> *
     std::free(error);
     if (!kernel) return "not loaded: " + message;
     dispatch launch(kernel);
-    for (uint32_t i = 0; i < buffers.size(); ++i) {
+    for (uint32_t i = 0; i < buffers.size(); ++i)
         if (buffers[i]) launch.buffer(i, *buffers[i]);
-    }
     if (memory) launch.threadgroup_memory(0, memory);
     message = launch.run({threads, 1, 1}, {threads, 1, 1});
     smtl_kernel_release(kernel);

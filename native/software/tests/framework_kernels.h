@@ -70,19 +70,14 @@ static inline id<MTLComputePipelineState> make_pipeline(id<MTLLibrary> library, 
 static inline id<MTLBuffer> make_ints(NSUInteger count, int first, int difference) {
     id<MTLBuffer> buffer = [device newBufferWithLength:count * sizeof(int) options:MTLResourceStorageModeShared];
     int *values = [buffer contents];
-    for (NSUInteger i = 0; i < count; i++) {
-        values[i] = first + difference * (int)i;
-    }
+    for (NSUInteger i = 0; i < count; i++) values[i] = first + difference * (int)i;
     return buffer;
 }
 
 static inline BOOL are_ints(id<MTLBuffer> buffer, int first, int difference) {
     const int *values = [buffer contents];
-    for (NSUInteger i = 0; i < [buffer length] / sizeof(int); i++) {
-        if (values[i] != first + difference * (int)i) {
-            return NO;
-        }
-    }
+    for (NSUInteger i = 0; i < [buffer length] / sizeof(int); i++)
+        if (values[i] != first + difference * (int)i) return NO;
     return YES;
 }
 

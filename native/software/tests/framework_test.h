@@ -57,19 +57,14 @@ static inline int checks_report(void) {
 
 /* The number of live objects, once other threads have had time to release theirs. */
 static inline int64_t settle(int64_t expected) {
-    for (int i = 0; i < 120000 && smtl_live_objects_total() != expected; i++) {
-        usleep(1000);
-    }
+    for (int i = 0; i < 120000 && smtl_live_objects_total() != expected; i++) usleep(1000);
     return smtl_live_objects_total();
 }
 
 static inline BOOL all_bytes(const void *bytes, size_t length, uint8_t value) {
     const uint8_t *p = (const uint8_t *)bytes;
-    for (size_t i = 0; i < length; i++) {
-        if (p[i] != value) {
-            return NO;
-        }
-    }
+    for (size_t i = 0; i < length; i++)
+        if (p[i] != value) return NO;
     return YES;
 }
 

@@ -17,10 +17,9 @@ inline std::vector<float> results_of(const std::string &source, size_t count, ui
 }
 
 inline void expect(const char *what, const std::vector<float> &found, const std::vector<float> &expected) {
-    for (size_t i = 0; i < expected.size(); ++i) {
+    for (size_t i = 0; i < expected.size(); ++i)
         if (!CHECK(found[i] == expected[i]))
             std::fprintf(stderr, "%s: result %zu is %g, not %g\n", what, i, double(found[i]), double(expected[i]));
-    }
 }
 
 #endif

@@ -38,9 +38,8 @@ void fill(const Input &input, unsigned seed) {
     }
     std::uniform_real_distribution<float> distribution(input.fill == Fill::positive ? 0.1f : -1.0f, 1.0f);
     std::vector<float> values(count);
-    if (input.fill != Fill::zeros) {
+    if (input.fill != Fill::zeros)
         for (float &value : values) value = distribution(random);
-    }
     if (tensor->type == GGML_TYPE_F32) {
         ggml_backend_tensor_set(tensor, values.data(), 0, ggml_nbytes(tensor));
         return;
@@ -78,9 +77,8 @@ Outcome run(ggml_backend_t backend, const Case &test) {
     ggml_tensor *result = test.build(graph);
     ggml_cgraph *nodes = ggml_new_graph(context);
     ggml_build_forward_expand(nodes, result);
-    for (int i = 0; i < ggml_graph_n_nodes(nodes); ++i) {
+    for (int i = 0; i < ggml_graph_n_nodes(nodes); ++i)
         outcome.supported = outcome.supported && ggml_backend_supports_op(backend, ggml_graph_node(nodes, i));
-    }
     if (outcome.supported) {
         ggml_backend_buffer_t buffer = ggml_backend_alloc_ctx_tensors(context, backend);
         for (std::size_t i = 0; buffer && i < graph.inputs.size(); ++i) fill(graph.inputs[i], unsigned(i) + 1);

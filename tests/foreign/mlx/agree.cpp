@@ -61,9 +61,8 @@ void add_elementwise(Cases &cases) {
             .buffer(4, b_strides)
             .threads({columns, rows}, {8, 8});
         Compared compared{wide(launch.result<float>(2)), {}};
-        for (std::size_t i = 0; i < rows; ++i) {
+        for (std::size_t i = 0; i < rows; ++i)
             for (std::size_t j = 0; j < columns; ++j) compared.expected.push_back(double(a[i + j * rows]) * b[j]);
-        }
         return compared;
     });
     cases.run({"utils.h", "arange.h"}, "arange<int32_t>", {}, [&](Launch launch) {

@@ -41,11 +41,10 @@ public:
         try {
             Source source(headers_);
             for (const std::string &header : headers) source.include(header);
-            if (text.empty()) {
+            if (text.empty())
                 source.add("template [[host_name(\"case\")]] [[kernel]] decltype(" + instance + ") " + instance + ";");
-            } else {
+            else
                 source.add(text);
-            }
             const Library library(device_, source.text());
             const std::string name = text.empty() ? "case" : instance;
             judge(instance, compare(Launch(device_, library.pipeline(name, constants))));
@@ -68,11 +67,10 @@ private:
             std::printf("%s: element %zu is %.9g, not %.9g\n", name.c_str(), i, found, expected);
             return;
         }
-        if (any) {
+        if (any)
             ++agreement.agree;
-        } else {
+        else
             std::printf("%s: nothing was compared\n", name.c_str());
-        }
     }
 
     MTL::Device *device_;

@@ -16,10 +16,9 @@ std::vector<std::string> expand(const std::string &text) {
     if (close == std::string::npos) throw std::runtime_error("a brace without its end: " + text);
     std::vector<std::string> all;
     std::istringstream choices(text.substr(open + 1, close - open - 1));
-    for (std::string choice; std::getline(choices, choice, ',');) {
+    for (std::string choice; std::getline(choices, choice, ',');)
         for (std::string &each : expand(text.substr(0, open) + choice + text.substr(close + 1)))
             all.push_back(std::move(each));
-    }
     return all;
 }
 

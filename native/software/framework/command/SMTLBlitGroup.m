@@ -11,9 +11,7 @@ static bool meets(smtl_span a, smtl_span b) { return a.begin < b.end && b.begin 
 
 /* The smallest span around both. */
 static smtl_span join(smtl_span a, smtl_span b) {
-    if (a.begin == a.end || b.begin == b.end) {
-        return a.begin == a.end ? b : a;
-    }
+    if (a.begin == a.end || b.begin == b.end) return a.begin == a.end ? b : a;
     return (smtl_span){a.begin < b.begin ? a.begin : b.begin, a.end > b.end ? a.end : b.end};
 }
 
@@ -39,17 +37,14 @@ void smtl_blit_group_add(smtl_blit_group *group, smtl_blit blit) {
 
 /* What the sanitizer knows of the bytes moves with them. */
 static void tell_sanitizer(const smtl_blit *blit) {
-    if (blit->from == NULL) {
+    if (blit->from == NULL)
         smtl_sanitizer_filled(blit->to, blit->size);
-    } else {
+    else
         smtl_sanitizer_copied(blit->to, blit->from, blit->size);
-    }
 }
 
 void smtl_blit_group_run(smtl_blit_group *group) {
     smtl_blits_run(group->blits, group->count);
-    for (size_t i = 0; i < group->count && smtl_sanitizer_enabled(); i++) {
-        tell_sanitizer(&group->blits[i]);
-    }
+    for (size_t i = 0; i < group->count && smtl_sanitizer_enabled(); i++) tell_sanitizer(&group->blits[i]);
     smtl_blit_group_clear(group);
 }

@@ -14,9 +14,7 @@
 static uint64_t last_serial;
 
 void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object) {
-    if (buffer->_retainedReferences) {
-        [buffer keep:object];
-    }
+    if (buffer->_retainedReferences) [buffer keep:object];
 }
 
 @implementation SMTLCommandBuffer
@@ -37,9 +35,7 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object) {
     _errorOptions = options;
     _logState = [logState retain];
     _serial = __atomic_add_fetch(&last_serial, 1, __ATOMIC_RELAXED);
-    if (options & MTLCommandBufferErrorOptionEncoderExecutionStatus) {
-        _encoderInfos = [[NSMutableArray alloc] init];
-    }
+    if (options & MTLCommandBufferErrorOptionEncoderExecutionStatus) _encoderInfos = [[NSMutableArray alloc] init];
     _completion = smtl_completion_create();
     if (_completion == NULL) {
         [self release];
@@ -60,9 +56,7 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object) {
     [_logState release];
     smtl_clock_free(_known);
     smtl_clock_free(_end);
-    if (_completion != NULL) {
-        smtl_completion_release(_completion);
-    }
+    if (_completion != NULL) smtl_completion_release(_completion);
     [_queue release];
     [super dealloc];
 }
@@ -99,13 +93,9 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object) {
     _work.buffer = self;
     [self retain];
     smtl_queue_core *core = _queue->_core;
-    if (core->order != NULL) {
-        _known = smtl_order_known();
-    }
+    if (core->order != NULL) _known = smtl_order_known();
     pthread_mutex_lock(&core->mutex);
-    if ([self status] == MTLCommandBufferStatusNotEnqueued) {
-        [self joinQueue];
-    }
+    if ([self status] == MTLCommandBufferStatusNotEnqueued) [self joinQueue];
     _committed = YES;
     __atomic_store_n(&_status, MTLCommandBufferStatusCommitted, __ATOMIC_RELEASE);
     SMTLHandOver(core);
@@ -257,28 +247,21 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object) {
 }
 
 - (void)useResidencySets:(const id<MTLResidencySet>[])residencySets count:(NSUInteger)count {
-    for (NSUInteger i = 0; i < count; i++) {
+    for (NSUInteger i = 0; i < count; i++)
         SMTLCheckResidencySet("-[MTLCommandBuffer useResidencySets:count:]", residencySets[i], _device);
-    }
-    for (NSUInteger i = 0; i < count; i++) {
-        SMTLRetainForCommandBuffer(self, residencySets[i]);
-    }
+    for (NSUInteger i = 0; i < count; i++) SMTLRetainForCommandBuffer(self, residencySets[i]);
 }
 
 /* --- State -------------------------------------------------------------------------------------------------------- */
 
 - (MTLCommandBufferStatus)status {
     MTLCommandBufferStatus status = (MTLCommandBufferStatus)__atomic_load_n(&_status, __ATOMIC_ACQUIRE);
-    if (status >= MTLCommandBufferStatusCompleted) {
-        [self observeEnd];
-    }
+    if (status >= MTLCommandBufferStatusCompleted) [self observeEnd];
     return status;
 }
 
 - (void)observeEnd {
-    if (_queue->_core->order != NULL) {
-        smtl_order_observe(&_end);
-    }
+    if (_queue->_core->order != NULL) smtl_order_observe(&_end);
 }
 
 - (NSError *)error {

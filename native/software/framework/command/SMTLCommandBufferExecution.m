@@ -73,20 +73,15 @@ static NSString *describe(NSUInteger code, NSString *detail) {
     }
     smtl_delay();
     smtl_turn_begin(execution.turn);
-    if (execution.order != NULL) {
-        smtl_order_begin_command_buffer(execution.order, _known);
-    }
+    if (execution.order != NULL) smtl_order_begin_command_buffer(execution.order, _known);
     store_time(&_GPUStartTime, now());
-    if (_injectedError != 0) {
+    if (_injectedError != 0)
         execution.error_code = _injectedError;
-    } else {
+    else
         smtl_execute(&_stream, &execution);
-    }
     smtl_turn_end(execution.turn);
     store_time(&_GPUEndTime, now());
-    if (execution.order != NULL) {
-        _end = smtl_order_now(execution.order);
-    }
+    if (execution.order != NULL) _end = smtl_order_now(execution.order);
     if (execution.error_code != 0) {
         NSString *fallback = _injectedError != 0 ? @"injected failure" : @"no details";
         [self storeErrorOf:&execution detail:SMTLTakeString(execution.error_message, fallback)];
@@ -107,11 +102,10 @@ static NSString *describe(NSUInteger code, NSString *detail) {
     if (_scheduledHandlers.count > 0) {
         _scheduledWork.work.run = run_scheduled_handlers;
         _scheduledWork.buffer = self;
-        if (handler_thread != NULL) {
+        if (handler_thread != NULL)
             smtl_worker_post(handler_thread, &_scheduledWork.work);
-        } else {
+        else
             [self callScheduledHandlers];
-        }
     }
     store_time(&_kernelEndTime, now());
     [self executeCommands];
@@ -119,9 +113,7 @@ static NSString *describe(NSUInteger code, NSString *detail) {
     /* Handlers do not run on the thread that executes, so that a slow one does not hold up the queue; while the other
      * thread is behind, command buffers without handlers queue up there too, so that they complete in order. */
     bool others_complete = __atomic_fetch_add(&core->completing, 1, __ATOMIC_ACQ_REL) > 0;
-    if (handler_thread == NULL && others_complete) {
-        handler_thread = smtl_queue_core_completion_worker(core);
-    }
+    if (handler_thread == NULL && others_complete) handler_thread = smtl_queue_core_completion_worker(core);
     bool aside =
         handler_thread != NULL && !others_complete && _scheduledHandlers.count == 0 && smtl_queue_core_step_aside(core);
     if (handler_thread != NULL && !aside) {
@@ -145,18 +137,14 @@ static NSString *describe(NSUInteger code, NSString *detail) {
         smtl_log_free(_log);
         _log = NULL;
     }
-    if (_completedHandlers.count > 0) {
-        [self observeEnd];
-    }
+    if (_completedHandlers.count > 0) [self observeEnd];
     SMTLHandlersCall(&_completedHandlers, self);
     /* Drained before the waiters wake: what they count then is really gone. */
     @autoreleasepool {
         [self releaseWork];
         [self release];
     }
-    if (aside) {
-        smtl_queue_core_step_back(core);
-    }
+    if (aside) smtl_queue_core_step_back(core);
     __atomic_fetch_sub(&core->completing, 1, __ATOMIC_ACQ_REL);
     smtl_completion_set_finished(completion);
     smtl_completion_release(completion);

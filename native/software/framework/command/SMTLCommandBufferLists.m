@@ -5,14 +5,11 @@
 
 /* `array` with room for one more element. */
 static void *grow(void *array, NSUInteger count, NSUInteger *capacity, size_t element) {
-    if (count < *capacity) {
-        return array;
-    }
+    if (count < *capacity) return array;
     NSUInteger larger = *capacity == 0 ? 16 : *capacity * 2;
     void *grown = realloc(array, larger * element);
-    if (grown == NULL) {
+    if (grown == NULL)
         [NSException raise:NSMallocException format:@"no memory for a command buffer's list of %lu", larger];
-    }
     *capacity = larger;
     return grown;
 }
@@ -41,17 +38,13 @@ void SMTLHandlersCall(const smtl_handlers *handlers, id<MTLCommandBuffer> buffer
 }
 
 void SMTLRetainedClear(smtl_retained *retained) {
-    for (NSUInteger i = 0; i < retained->count; i++) {
-        [retained->objects[i] release];
-    }
+    for (NSUInteger i = 0; i < retained->count; i++) [retained->objects[i] release];
     free(retained->objects);
     *retained = (smtl_retained){0};
 }
 
 void SMTLHandlersClear(smtl_handlers *handlers) {
-    for (NSUInteger i = 0; i < handlers->count; i++) {
-        Block_release(handlers->blocks[i]);
-    }
+    for (NSUInteger i = 0; i < handlers->count; i++) Block_release(handlers->blocks[i]);
     free(handlers->blocks);
     *handlers = (smtl_handlers){0};
 }

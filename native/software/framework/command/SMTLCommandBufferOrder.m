@@ -5,9 +5,7 @@ void SMTLHandOver(smtl_queue_core *core) {
     while (core->first != nil && core->first->_committed) {
         SMTLCommandBuffer *buffer = core->first;
         core->first = buffer->_next;
-        if (core->first == nil) {
-            core->last = nil;
-        }
+        if (core->first == nil) core->last = nil;
         core->handed_over++;
         smtl_turn_announce(&core->turn);
         smtl_worker_post(core->worker, &buffer->_work.work);
@@ -19,11 +17,10 @@ void SMTLHandOver(smtl_queue_core *core) {
 /* Appends the command buffer to the queue's order. The caller holds the queue's mutex. */
 - (void)joinQueue {
     smtl_queue_core *core = _queue->_core;
-    if (core->last == nil) {
+    if (core->last == nil)
         core->first = self;
-    } else {
+    else
         core->last->_next = self;
-    }
     core->last = self;
     __atomic_store_n(&_status, MTLCommandBufferStatusEnqueued, __ATOMIC_RELEASE);
 }
@@ -35,14 +32,11 @@ void SMTLHandOver(smtl_queue_core *core) {
     SMTLCommandBuffer *previous = nil;
     for (SMTLCommandBuffer *buffer = core->first; buffer != nil; previous = buffer, buffer = buffer->_next) {
         if (buffer == self) {
-            if (previous == nil) {
+            if (previous == nil)
                 core->first = _next;
-            } else {
+            else
                 previous->_next = _next;
-            }
-            if (core->last == self) {
-                core->last = previous;
-            }
+            if (core->last == self) core->last = previous;
             break;
         }
     }

@@ -38,9 +38,7 @@ void SMTLRecordSample(SMTLCommandEncoder *encoder, const char *where, id<MTLCoun
 }
 
 - (void)dealloc {
-    if (!_ended) {
-        [_buffer encoderLost:self];
-    }
+    if (!_ended) [_buffer encoderLost:self];
     [_info release];
     [_attachments release];
     [_buffer release];
@@ -56,12 +54,10 @@ void SMTLRecordSample(SMTLCommandEncoder *encoder, const char *where, id<MTLCoun
     for (id<SMTLSampleAttachment> attachment in attachments) {
         /* Both are checked now, before the caller has encoded anything. */
         const NSUInteger end = [attachment endOfEncoderSampleIndex];
-        if (end != MTLCounterDontSample) {
+        if (end != MTLCounterDontSample)
             SMTLCheckSampleBuffer(where, [attachment sampleBuffer], NSMakeRange(end, 1), _device);
-        }
-        if ([attachment startOfEncoderSampleIndex] != MTLCounterDontSample) {
+        if ([attachment startOfEncoderSampleIndex] != MTLCounterDontSample)
             SMTLRecordSample(self, where, [attachment sampleBuffer], [attachment startOfEncoderSampleIndex], YES);
-        }
     }
 }
 
@@ -83,9 +79,7 @@ void SMTLRecordSample(SMTLCommandEncoder *encoder, const char *where, id<MTLCoun
     SMTL_REQUIRE(!_ended, "-[MTLCommandEncoder endEncoding]", @"the encoder has ended already");
     [self takeLastSamples];
     _ended = YES;
-    if (_info != nil) {
-        _info->_label = [[self label] copy];
-    }
+    if (_info != nil) _info->_label = [[self label] copy];
     [_buffer encoderEnded];
 }
 
@@ -96,9 +90,7 @@ void SMTLRecordSample(SMTLCommandEncoder *encoder, const char *where, id<MTLCoun
 - (void)insertDebugSignpost:(NSString *)string {
     SMTL_REQUIRE_ENCODING(self, "-[MTLCommandEncoder insertDebugSignpost:]");
     SMTL_REQUIRE(string != nil, "-[MTLCommandEncoder insertDebugSignpost:]", @"string must not be nil");
-    if (_info != nil) {
-        [_info->_debugSignposts addObject:string];
-    }
+    if (_info != nil) [_info->_debugSignposts addObject:string];
 }
 
 - (void)pushDebugGroup:(NSString *)string {

@@ -9,15 +9,9 @@
 void smtl_queue_core_retain(smtl_queue_core *core) { __atomic_fetch_add(&core->references, 1, __ATOMIC_RELAXED); }
 
 void smtl_queue_core_release(smtl_queue_core *core) {
-    if (__atomic_sub_fetch(&core->references, 1, __ATOMIC_ACQ_REL) != 0) {
-        return;
-    }
-    if (core->worker != NULL) {
-        smtl_worker_release(core->worker);
-    }
-    if (core->completion != NULL) {
-        smtl_worker_release(core->completion);
-    }
+    if (__atomic_sub_fetch(&core->references, 1, __ATOMIC_ACQ_REL) != 0) return;
+    if (core->worker != NULL) smtl_worker_release(core->worker);
+    if (core->completion != NULL) smtl_worker_release(core->completion);
     smtl_turn_remove(&core->turn);
     smtl_chunk_pool_destroy(&core->chunks);
     smtl_order_release(core->order);
@@ -28,9 +22,7 @@ void smtl_queue_core_release(smtl_queue_core *core) {
 
 static void take_slot(smtl_queue_core *core) {
     pthread_mutex_lock(&core->mutex);
-    while (core->free_slots == 0) {
-        pthread_cond_wait(&core->slot_freed, &core->mutex);
-    }
+    while (core->free_slots == 0) pthread_cond_wait(&core->slot_freed, &core->mutex);
     core->free_slots--;
     pthread_mutex_unlock(&core->mutex);
 }
@@ -44,9 +36,7 @@ void smtl_queue_core_free_slot(smtl_queue_core *core) {
 
 smtl_worker *smtl_queue_core_completion_worker(smtl_queue_core *core) {
     pthread_mutex_lock(&core->mutex);
-    if (core->completion == NULL) {
-        core->completion = smtl_worker_create("metal complete");
-    }
+    if (core->completion == NULL) core->completion = smtl_worker_create("metal complete");
     smtl_worker *worker = core->completion;
     pthread_mutex_unlock(&core->mutex);
     return worker;
@@ -71,17 +61,13 @@ bool smtl_queue_core_step_aside(smtl_queue_core *core) {
 
 void smtl_queue_core_step_back(smtl_queue_core *core) {
     pthread_mutex_lock(&core->mutex);
-    if (core->handed_over == core->stepped_aside_at) {
-        change_roles(core);
-    }
+    if (core->handed_over == core->stepped_aside_at) change_roles(core);
     pthread_mutex_unlock(&core->mutex);
 }
 
 static smtl_queue_core *make_core(NSUInteger slots) {
     smtl_queue_core *core = calloc(1, sizeof *core);
-    if (core == NULL) {
-        return NULL;
-    }
+    if (core == NULL) return NULL;
     core->references = 1;
     core->free_slots = slots;
     pthread_mutex_init(&core->mutex, NULL);
@@ -118,9 +104,7 @@ static smtl_queue_core *make_core(NSUInteger slots) {
 }
 
 - (void)dealloc {
-    if (_core != NULL) {
-        smtl_queue_core_release(_core);
-    }
+    if (_core != NULL) smtl_queue_core_release(_core);
     [_residencySets release];
     [_logState release];
     [super dealloc];
@@ -167,26 +151,18 @@ static smtl_queue_core *make_core(NSUInteger slots) {
 
 - (void)addResidencySets:(const id<MTLResidencySet>[])residencySets count:(NSUInteger)count {
     @synchronized(self) {
-        if (_residencySets == nil) {
-            _residencySets = [[NSMutableSet alloc] init];
-        }
-        for (NSUInteger i = 0; i < count; i++) {
+        if (_residencySets == nil) _residencySets = [[NSMutableSet alloc] init];
+        for (NSUInteger i = 0; i < count; i++)
             SMTLCheckResidencySet("-[MTLCommandQueue addResidencySets:count:]", residencySets[i], _device);
-        }
-        for (NSUInteger i = 0; i < count; i++) {
-            [_residencySets addObject:residencySets[i]];
-        }
+        for (NSUInteger i = 0; i < count; i++) [_residencySets addObject:residencySets[i]];
     }
 }
 
 - (void)removeResidencySets:(const id<MTLResidencySet>[])residencySets count:(NSUInteger)count {
     @synchronized(self) {
-        for (NSUInteger i = 0; i < count; i++) {
+        for (NSUInteger i = 0; i < count; i++)
             SMTLCheckResidencySet("-[MTLCommandQueue removeResidencySets:count:]", residencySets[i], _device);
-        }
-        for (NSUInteger i = 0; i < count; i++) {
-            [_residencySets removeObject:residencySets[i]];
-        }
+        for (NSUInteger i = 0; i < count; i++) [_residencySets removeObject:residencySets[i]];
     }
 }
 

@@ -30,9 +30,8 @@ static smtl_chunk *take_chunk(smtl_chunk_pool *pool) {
     pthread_mutex_unlock(&pool->mutex);
     if (chunk == NULL) {
         void *memory = NULL;
-        if (posix_memalign(&memory, SMTL_RECORD_ALIGNMENT, sizeof *chunk + CHUNK_BYTES) != 0) {
+        if (posix_memalign(&memory, SMTL_RECORD_ALIGNMENT, sizeof *chunk + CHUNK_BYTES) != 0)
             [NSException raise:NSMallocException format:@"no memory for the commands of a command buffer"];
-        }
         chunk = memory;
     }
     chunk->next = NULL;
@@ -45,11 +44,10 @@ void *smtl_stream_append(smtl_stream *stream, smtl_op op, uint32_t index, size_t
     smtl_chunk *chunk = stream->last;
     if (__builtin_expect(chunk == NULL || chunk->used + size > CHUNK_BYTES, 0)) {
         chunk = take_chunk(stream->pool);
-        if (stream->last == NULL) {
+        if (stream->last == NULL)
             stream->first = chunk;
-        } else {
+        else
             stream->last->next = chunk;
-        }
         stream->last = chunk;
     }
     smtl_record *record = (smtl_record *)(chunk->bytes + chunk->used);
@@ -64,9 +62,7 @@ void smtl_stream_clear(smtl_stream *stream) {
     smtl_chunk *chunk = stream->first;
     stream->first = NULL;
     stream->last = NULL;
-    if (chunk == NULL) {
-        return;
-    }
+    if (chunk == NULL) return;
     pthread_mutex_lock(&stream->pool->mutex);
     while (chunk != NULL && stream->pool->spare_count < MAX_SPARE_CHUNKS) {
         smtl_chunk *next = chunk->next;

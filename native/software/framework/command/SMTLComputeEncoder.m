@@ -59,9 +59,7 @@ static SMTLBuffer *check_binding(SMTLComputeEncoder *encoder, id<MTLBuffer> buff
                                  const char *where) {
     SMTL_REQUIRE_ENCODING(encoder, where);
     SMTLRequireArgumentIndex(where, index);
-    if (buffer == nil) {
-        return nil;
-    }
+    if (buffer == nil) return nil;
     SMTLBuffer *bound = SMTLCheckBuffer(where, buffer, encoder->_device);
     SMTL_REQUIRE(offset < bound->_length, where, @"offset(%lu) must be < [buffer length](%lu)", (unsigned long)offset,
                  (unsigned long)bound->_length);
@@ -78,9 +76,7 @@ static void set_buffer(SMTLComputeEncoder *encoder, id<MTLBuffer> buffer, NSUInt
     command->length = bound == nil ? 0 : bound->_length - offset;
     encoder->_buffers[index] = bound;
     encoder->_lengths[index] = command->length;
-    if (bound != nil) {
-        SMTLRetainOnce(encoder->_buffer, bound, &bound->_retained_by);
-    }
+    if (bound != nil) SMTLRetainOnce(encoder->_buffer, bound, &bound->_retained_by);
 }
 
 - (void)setBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset atIndex:(NSUInteger)index {
@@ -96,12 +92,9 @@ static void set_buffer(SMTLComputeEncoder *encoder, id<MTLBuffer> buffer, NSUInt
 
 - (void)setBuffers:(const id<MTLBuffer>[])buffers offsets:(const NSUInteger[])offsets withRange:(NSRange)range {
     const char *where = "-[MTLComputeCommandEncoder setBuffers:offsets:withRange:]";
-    for (NSUInteger i = 0; i < range.length; i++) {
+    for (NSUInteger i = 0; i < range.length; i++)
         check_binding(self, buffers[i], offsets[i], range.location + i, where);
-    }
-    for (NSUInteger i = 0; i < range.length; i++) {
-        set_buffer(self, buffers[i], offsets[i], range.location + i, where);
-    }
+    for (NSUInteger i = 0; i < range.length; i++) set_buffer(self, buffers[i], offsets[i], range.location + i, where);
 }
 
 - (void)setThreadgroupMemoryLength:(NSUInteger)length atIndex:(NSUInteger)index {
@@ -121,9 +114,7 @@ static void set_buffer(SMTLComputeEncoder *encoder, id<MTLBuffer> buffer, NSUInt
  * go on to the caller, and with Metal's own checks this one does too. For an indirect launch `groups` are the
  * threadgroups that there will be. */
 static void record_failure(SMTLComputeEncoder *encoder, NSException *problem, const uint32_t *groups) {
-    if (![[problem name] isEqual:SMTLValidationException] || smtl_settings_get()->debug_layer) {
-        @throw problem;
-    }
+    if (![[problem name] isEqual:SMTLValidationException] || smtl_settings_get()->debug_layer) @throw problem;
     const char *reason = [[problem reason] UTF8String];
     const size_t length = strnlen(reason, MAX_REASON);
     smtl_record_fail *command =
@@ -138,9 +129,7 @@ static void record_failure(SMTLComputeEncoder *encoder, NSException *problem, co
 static bool prepare(SMTLComputeEncoder *encoder, const char *where, MTLSize count, MTLSize group,
                     const uint32_t *groups, uint32_t stored[3]) {
     SMTL_REQUIRE_ENCODING(encoder, where);
-    if ((SMTLIsEmpty(count) || SMTLIsEmpty(group)) && !smtl_settings_get()->debug_layer) {
-        return false;
-    }
+    if ((SMTLIsEmpty(count) || SMTLIsEmpty(group)) && !smtl_settings_get()->debug_layer) return false;
     @try {
         SMTLRequireLaunch(where, encoder->_pipeline, group, encoder->_lengths, encoder->_threadgroupLengths);
     } @catch (NSException *problem) {
@@ -155,9 +144,7 @@ static bool prepare(SMTLComputeEncoder *encoder, const char *where, MTLSize coun
 static void record_launch(SMTLComputeEncoder *encoder, const char *where, MTLSize count, MTLSize scale, MTLSize group) {
     uint32_t threads_per_threadgroup[3];
     uint32_t threads_per_grid[3];
-    if (!prepare(encoder, where, count, group, NULL, threads_per_threadgroup)) {
-        return;
-    }
+    if (!prepare(encoder, where, count, group, NULL, threads_per_threadgroup)) return;
     @try {
         SMTLStoreGrid(where, count, scale, threads_per_grid);
     } @catch (NSException *problem) {
@@ -190,9 +177,7 @@ static void record_launch(SMTLComputeEncoder *encoder, const char *where, MTLSiz
     const MTLSize unknown = MTLSizeMake(1, 1, 1);
     SMTL_REQUIRE_ENCODING(self, where);
     SMTLRetainOnce(_buffer, buffer, &buffer->_retained_by);
-    if (!prepare(self, where, unknown, threadsPerThreadgroup, groups, threads_per_threadgroup)) {
-        return;
-    }
+    if (!prepare(self, where, unknown, threadsPerThreadgroup, groups, threads_per_threadgroup)) return;
     smtl_record_launch_indirect *command =
         smtl_stream_append(&_buffer->_stream, SMTL_OP_LAUNCH_INDIRECT, 0, sizeof *command);
     command->threadgroups_per_grid = groups;
@@ -270,9 +255,8 @@ static void record_launch(SMTLComputeEncoder *encoder, const char *where, MTLSiz
 
 /* The barrier is for all resources, since nobody knows which ones a launch touches. */
 - (void)recordBarrier {
-    if (_dispatchType == MTLDispatchTypeConcurrent) {
+    if (_dispatchType == MTLDispatchTypeConcurrent)
         smtl_stream_append(&_buffer->_stream, SMTL_OP_BARRIER, 0, sizeof(smtl_record));
-    }
 }
 
 - (void)requireResources:(const id<MTLResource>[])resources count:(NSUInteger)count where:(const char *)where {
@@ -312,9 +296,7 @@ static void record_launch(SMTLComputeEncoder *encoder, const char *where, MTLSiz
         SMTL_REQUIRE(heaps[i] != nil, where, @"heap %lu must not be nil", (unsigned long)i);
         SMTL_REQUIRE([heaps[i] device] == _device, where, @"heap %lu belongs to another device", (unsigned long)i);
     }
-    for (NSUInteger i = 0; i < count; i++) {
-        SMTLRetainForCommandBuffer(_buffer, heaps[i]);
-    }
+    for (NSUInteger i = 0; i < count; i++) SMTLRetainForCommandBuffer(_buffer, heaps[i]);
 }
 
 @end

@@ -49,9 +49,7 @@ static bool run_now(const smtl_launch *launch, smtl_execution *execution) {
     };
     smtl_failure failure;
     char *message = NULL;
-    if (!smtl_launch_run(launch, &failure, &message)) {
-        return fail(execution, codes[failure], message);
-    }
+    if (!smtl_launch_run(launch, &failure, &message)) return fail(execution, codes[failure], message);
     smtl_count_dispatches(1);
     return true;
 }
@@ -73,9 +71,7 @@ static bool postpone(smtl_unordered *unordered, const smtl_launch *launch, smtl_
     if (unordered->count == unordered->capacity) {
         size_t larger = unordered->capacity == 0 ? 64 : unordered->capacity * 2;
         smtl_launch *grown = realloc(unordered->launches, larger * sizeof *grown);
-        if (grown == NULL) {
-            return fail(execution, MTLCommandBufferErrorOutOfMemory, NULL);
-        }
+        if (grown == NULL) return fail(execution, MTLCommandBufferErrorOutOfMemory, NULL);
         unordered->launches = grown;
         unordered->capacity = larger;
     }
@@ -84,29 +80,21 @@ static bool postpone(smtl_unordered *unordered, const smtl_launch *launch, smtl_
 }
 
 static bool begin_encoder(smtl_replay *replay, bool concurrent) {
-    if (!flush(replay)) {
-        return false;
-    }
+    if (!flush(replay)) return false;
     memset(&replay->bindings, 0, sizeof replay->bindings);
     replay->pipeline = nil;
     replay->shuffled = concurrent && smtl_settings_get()->shuffle.on;
     replay->execution->encoder++;
-    if (replay->execution->order != NULL) {
-        smtl_order_begin_encoder(replay->execution->order, concurrent);
-    }
+    if (replay->execution->order != NULL) smtl_order_begin_encoder(replay->execution->order, concurrent);
     return true;
 }
 
 static bool is_empty(const uint32_t size[3]) { return size[0] == 0 || size[1] == 0 || size[2] == 0; }
 
 static bool run_or_postpone(smtl_replay *replay, smtl_launch *launch) {
-    if (is_empty(launch->threads_per_grid)) {
-        return true;
-    }
+    if (is_empty(launch->threads_per_grid)) return true;
     launch->log = replay->execution->log;
-    if (replay->execution->order != NULL) {
-        launch->moment = smtl_order_launch(replay->execution->order);
-    }
+    if (replay->execution->order != NULL) launch->moment = smtl_order_launch(replay->execution->order);
     return replay->shuffled ? postpone(&replay->unordered, launch, replay->execution)
                             : run_now(launch, replay->execution);
 }
@@ -120,9 +108,7 @@ static bool run_launch(smtl_replay *replay, const uint32_t grid[3], const uint32
 
 static bool run_indirect(smtl_replay *replay, const smtl_record_launch_indirect *command) {
     uint32_t grid[3];
-    if (is_empty(command->threadgroups_per_grid)) {
-        return true;
-    }
+    if (is_empty(command->threadgroups_per_grid)) return true;
     for (int i = 0; i < 3; i++) {
         uint64_t threads = (uint64_t)command->threadgroups_per_grid[i] * command->threads_per_threadgroup[i];
         if (threads > UINT32_MAX) {
@@ -137,16 +123,11 @@ static bool run_indirect(smtl_replay *replay, const smtl_record_launch_indirect 
 static bool run_command(smtl_replay *replay, const SMTLIndirectCommandBuffer *commands, NSUInteger index) {
     const smtl_indirect_command *command = &commands->_commands[index];
     smtl_launch launch;
-    if (command->barrier && !flush(replay)) {
-        return false;
-    }
-    if (!command->launches || is_empty(command->threads_per_grid) || is_empty(command->threads_per_threadgroup)) {
+    if (command->barrier && !flush(replay)) return false;
+    if (!command->launches || is_empty(command->threads_per_grid) || is_empty(command->threads_per_threadgroup))
         return true;
-    }
     const char *problem = SMTLPrepareIndirectCommand(commands, command, replay->pipeline, &replay->bindings, &launch);
-    if (problem != NULL) {
-        return fail(replay->execution, MTLCommandBufferErrorInvalidResource, strdup(problem));
-    }
+    if (problem != NULL) return fail(replay->execution, MTLCommandBufferErrorInvalidResource, strdup(problem));
     return run_or_postpone(replay, &launch);
 }
 
@@ -162,21 +143,16 @@ static bool run_commands(smtl_replay *replay, const smtl_record_execute *record)
     const bool shuffled = replay->shuffled;
     replay->shuffled = smtl_settings_get()->shuffle.on;
     bool finished = true;
-    for (NSUInteger i = 0; i < length && finished; i++) {
-        finished = run_command(replay, commands, location + i);
-    }
+    for (NSUInteger i = 0; i < length && finished; i++) finished = run_command(replay, commands, location + i);
     replay->shuffled = shuffled;
     return finished && (shuffled || flush(replay));
 }
 
 static bool run_host(const smtl_record_host *command, smtl_execution *execution) {
     smtl_host_failure failure = {MTLCommandBufferErrorInternal, NULL};
-    if (!command->run(command->argument, &failure)) {
-        return fail(execution, failure.code, failure.message);
-    }
-    for (unsigned i = 0; i < command->record.index && smtl_sanitizer_enabled(); i++) {
+    if (!command->run(command->argument, &failure)) return fail(execution, failure.code, failure.message);
+    for (unsigned i = 0; i < command->record.index && smtl_sanitizer_enabled(); i++)
         smtl_sanitizer_filled(command->written[i].bytes, command->written[i].size);
-    }
     smtl_count_dispatches(1);
     return true;
 }
@@ -187,9 +163,7 @@ static bool run_record(smtl_record *record, smtl_replay *replay) {
     switch ((smtl_op)record->op) {
     case SMTL_OP_BEGIN_ENCODER: return begin_encoder(replay, record->index != 0);
     case SMTL_OP_BARRIER:
-        if (replay->execution->order != NULL) {
-            smtl_order_barrier(replay->execution->order);
-        }
+        if (replay->execution->order != NULL) smtl_order_barrier(replay->execution->order);
         return flush(replay);
     case SMTL_OP_SET_PIPELINE:
         replay->pipeline = ((const smtl_set_pipeline *)record)->pipeline;
@@ -231,9 +205,7 @@ static bool run_record(smtl_record *record, smtl_replay *replay) {
     }
     case SMTL_OP_SAMPLE: {
         const smtl_record_sample *command = (const smtl_record_sample *)record;
-        if (!flush(replay)) {
-            return false;
-        }
+        if (!flush(replay)) return false;
         [command->samples sampleAtIndex:command->index];
         return true;
     }
@@ -264,35 +236,25 @@ static bool run_record(smtl_record *record, smtl_replay *replay) {
         return true;
     case SMTL_OP_SIGNAL_EVENT: {
         const smtl_record_event *command = (const smtl_record_event *)record;
-        if (!flush(replay)) {
-            return false;
-        }
-        if (replay->execution->order != NULL) {
-            [command->event noteSignalOf:replay->execution->order];
-        }
+        if (!flush(replay)) return false;
+        if (replay->execution->order != NULL) [command->event noteSignalOf:replay->execution->order];
         smtl_delay();
         [command->event signalValue:command->value];
         return true;
     }
     case SMTL_OP_WAIT_EVENT: {
         const smtl_record_event *command = (const smtl_record_event *)record;
-        if (!flush(replay)) {
-            return false;
-        }
+        if (!flush(replay)) return false;
         smtl_turn_pause(replay->execution->turn);
         [command->event waitForValue:command->value];
         smtl_delay();
         smtl_turn_resume(replay->execution->turn);
-        if (replay->execution->order != NULL) {
-            [command->event noteWaitOf:replay->execution->order];
-        }
+        if (replay->execution->order != NULL) [command->event noteWaitOf:replay->execution->order];
         return true;
     }
     case SMTL_OP_FAIL: {
         const smtl_record_fail *command = (const smtl_record_fail *)record;
-        if (command->threadgroups_per_grid != NULL && is_empty(command->threadgroups_per_grid)) {
-            return true;
-        }
+        if (command->threadgroups_per_grid != NULL && is_empty(command->threadgroups_per_grid)) return true;
         return flush(replay) && fail(replay->execution, MTLCommandBufferErrorInvalidResource, strdup(command->reason));
     }
     }
@@ -303,12 +265,8 @@ static bool run_records(const smtl_stream *stream, smtl_replay *replay) {
     for (smtl_chunk *chunk = stream->first; chunk != NULL; chunk = chunk->next) {
         for (size_t offset = 0; offset < chunk->used;) {
             smtl_record *record = (smtl_record *)(chunk->bytes + offset);
-            if (record->op != SMTL_OP_COPY && record->op != SMTL_OP_FILL) {
-                smtl_blit_group_run(replay->blits);
-            }
-            if (!run_record(record, replay)) {
-                return false;
-            }
+            if (record->op != SMTL_OP_COPY && record->op != SMTL_OP_FILL) smtl_blit_group_run(replay->blits);
+            if (!run_record(record, replay)) return false;
             offset += record->size;
         }
     }

@@ -69,11 +69,10 @@
     /* Otherwise the command fails when it executes, if it lacks something. */
     if (smtl_settings_get()->debug_layer) {
         SMTL_REQUIRE(_buffer->_inheritsPipeline || pipeline != nil, where, @"no compute pipeline state is set");
-        if (pipeline == nil) {
+        if (pipeline == nil)
             SMTLRequireThreadgroup(where, group, SMTL_MAX_THREADS_PER_THREADGROUP);
-        } else {
+        else
             SMTLRequireThreadgroupOf(where, pipeline, group);
-        }
     }
     SMTLStoreGrid(where, count, scale, _command->threads_per_grid);
     SMTLStoreSize(group, _command->threads_per_threadgroup);

@@ -22,18 +22,13 @@ SMTLIndirectCommandBuffer *SMTLCheckIndirectCommands(const char *where, id<MTLIn
 const char *SMTLPrepareIndirectCommand(const SMTLIndirectCommandBuffer *buffer, const smtl_indirect_command *command,
                                        const SMTLComputePipeline *pipeline, const smtl_launch *bindings,
                                        smtl_launch *launch) {
-    if (!buffer->_inheritsPipeline) {
-        pipeline = command->pipeline;
-    }
-    if (pipeline == nil) {
-        return "no compute pipeline state is set";
-    }
+    if (!buffer->_inheritsPipeline) pipeline = command->pipeline;
+    if (pipeline == nil) return "no compute pipeline state is set";
     if (buffer->_inheritsBuffers) {
         *launch = *bindings;
         /* Threadgroup memory is not a buffer: the command's stands before the encoder's. */
-        for (NSUInteger i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; i++) {
+        for (NSUInteger i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; i++)
             if (command->threadgroup_lengths[i] > 0) launch->threadgroup_lengths[i] = command->threadgroup_lengths[i];
-        }
     } else {
         memset(launch, 0, sizeof *launch);
         for (NSUInteger i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; i++) {
@@ -50,26 +45,21 @@ const char *SMTLPrepareIndirectCommand(const SMTLIndirectCommandBuffer *buffer, 
     memcpy(launch->threads_per_threadgroup, command->threads_per_threadgroup, sizeof launch->threads_per_threadgroup);
     const uint32_t *threads = command->threads_per_threadgroup;
     const MTLSize group = MTLSizeMake(threads[0], threads[1], threads[2]);
-    if (!SMTLThreadgroupFits(group, pipeline->_maxThreads)) {
+    if (!SMTLThreadgroupFits(group, pipeline->_maxThreads))
         return "threadsPerThreadgroup has more threads than the pipeline takes";
-    }
     return SMTLIsRequiredThreadgroup(pipeline, group) ? NULL
                                                       : "threadsPerThreadgroup is not what the pipeline requires";
 }
 
 static void release_command(smtl_indirect_command *command) {
     [command->pipeline release];
-    for (NSUInteger i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; i++) {
-        [command->buffers[i] release];
-    }
+    for (NSUInteger i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; i++) [command->buffers[i] release];
     memset(command, 0, sizeof *command);
 }
 
 static void retain_command(const smtl_indirect_command *command) {
     [command->pipeline retain];
-    for (NSUInteger i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; i++) {
-        [command->buffers[i] retain];
-    }
+    for (NSUInteger i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; i++) [command->buffers[i] retain];
 }
 
 @implementation SMTLIndirectCommandBuffer
@@ -108,9 +98,7 @@ static void retain_command(const smtl_indirect_command *command) {
         [self release];
         @throw;
     }
-    if (!smtl_allocation_must_fail()) {
-        _commands = calloc(count, sizeof *_commands);
-    }
+    if (!smtl_allocation_must_fail()) _commands = calloc(count, sizeof *_commands);
     if (_commands == NULL || !SMTLDeviceTakeMemory(device, [self allocatedSize], true)) {
         free(_commands);
         _commands = NULL;
@@ -130,9 +118,7 @@ static void retain_command(const smtl_indirect_command *command) {
 }
 
 - (void)resetCommands:(NSRange)range {
-    for (NSUInteger i = 0; i < range.length; i++) {
-        release_command(&_commands[range.location + i]);
-    }
+    for (NSUInteger i = 0; i < range.length; i++) release_command(&_commands[range.location + i]);
 }
 
 - (void)copyCommands:(NSRange)range from:(SMTLIndirectCommandBuffer *)source to:(NSUInteger)index {

@@ -36,9 +36,8 @@ void SMTLRequireThreadgroup(const char *where, MTLSize group, NSUInteger limit) 
  * not touch: zero if none is there. */
 static size_t shortest(const size_t *lengths, const smtl_argument *argument) {
     size_t length = 0;
-    for (uint32_t i = argument->index; i < argument->index + argument->array_length; i++) {
+    for (uint32_t i = argument->index; i < argument->index + argument->array_length; i++)
         length = length == 0 || (lengths[i] > 0 && lengths[i] < length) ? lengths[i] : length;
-    }
     return length;
 }
 
@@ -52,9 +51,7 @@ static void require_arguments(const char *where, const SMTLComputePipeline *pipe
         threadgroup_memory += buffer ? 0 : length;
         /* Kernels share signatures, and hosts leave out threadgroup memory that the kernel at hand does not touch. Its
          * machine code cannot always tell. A kernel that does touch it faults. */
-        if (length == 0 && (!argument->used || !buffer)) {
-            continue;
-        }
+        if (length == 0 && (!argument->used || !buffer)) continue;
         SMTL_REQUIRE(length > 0, where, @"missing buffer binding at index %u for %s", argument->index, argument->name);
         SMTL_REQUIRE(length >= argument->type_size, where,
                      @"argument %s at index %u has space for %zu bytes, but its type takes %zu", argument->name,

@@ -85,12 +85,9 @@ SMTLCounterSampleBuffer *SMTLCheckSampleBuffer(const char *where, id<MTLCounterS
         return [self refuse:MTLCounterSampleBufferErrorInvalid because:reason error:error];
     }
     _samples = malloc(_count * sizeof *_samples);
-    if (_samples == NULL) {
+    if (_samples == NULL)
         return [self refuse:MTLCounterSampleBufferErrorOutOfMemory because:@"out of memory" error:error];
-    }
-    for (NSUInteger i = 0; i < _count; i++) {
-        _samples[i] = MTLCounterErrorValue;
-    }
+    for (NSUInteger i = 0; i < _count; i++) _samples[i] = MTLCounterErrorValue;
     return YES;
 }
 
@@ -119,16 +116,13 @@ SMTLCounterSampleBuffer *SMTLCheckSampleBuffer(const char *where, id<MTLCounterS
 
 - (void)copySamples:(NSRange)range to:(void *)destination {
     MTLCounterResultTimestamp *results = destination;
-    for (NSUInteger i = 0; i < range.length; i++) {
+    for (NSUInteger i = 0; i < range.length; i++)
         results[i].timestamp = __atomic_load_n(&_samples[range.location + i], __ATOMIC_ACQUIRE);
-    }
 }
 
 - (NSData *)resolveCounterRange:(NSRange)range {
     SMTLCheckSampleBuffer("-[MTLCounterSampleBuffer resolveCounterRange:]", self, range, _device);
-    if (_storageMode == MTLStorageModePrivate) {
-        return nil;
-    }
+    if (_storageMode == MTLStorageModePrivate) return nil;
     NSMutableData *data = [NSMutableData dataWithLength:range.length * sizeof(MTLCounterResultTimestamp)];
     [self copySamples:range to:[data mutableBytes]];
     return data;

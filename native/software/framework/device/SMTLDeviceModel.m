@@ -8,9 +8,7 @@
 #define REGISTRY_BASE 0x534d544c00000000ull /* "SMTL", then the device's number */
 
 bool SMTLDeviceTakeMemory(SMTLDevice *device, size_t size, bool owned) {
-    if (!smtl_count_allocate(size, owned ? smtl_settings_get()->memory_limit : 0)) {
-        return false;
-    }
+    if (!smtl_count_allocate(size, owned ? smtl_settings_get()->memory_limit : 0)) return false;
     __atomic_fetch_add(&device->_allocatedSize, size, __ATOMIC_RELAXED);
     return true;
 }
@@ -59,9 +57,7 @@ static NSString *architecture_name(void) {
     static NSString *const names[] = {@"applegpu_g13g", @"applegpu_g14g", @"applegpu_g15g", @"applegpu_g17g"};
     const smtl_settings *settings = smtl_settings_get();
     const uint32_t first = 7;
-    if (!settings->unified_memory || settings->apple_family < first) {
-        return @"software";
-    }
+    if (!settings->unified_memory || settings->apple_family < first) return @"software";
     const uint32_t last = sizeof names / sizeof names[0] - 1;
     const uint32_t generation = settings->apple_family - first;
     return names[generation > last ? last : generation];
@@ -83,9 +79,7 @@ static NSString *architecture_name(void) {
 
 /* A new string each time, autoreleased, as on Apple's systems. */
 - (NSString *)name {
-    if (_index == 0) {
-        return [NSString stringWithFormat:@"%s", "Software Metal"];
-    }
+    if (_index == 0) return [NSString stringWithFormat:@"%s", "Software Metal"];
     return [NSString stringWithFormat:@"Software Metal %u", _index + 1];
 }
 
@@ -175,9 +169,8 @@ static NSString *architecture_name(void) {
 }
 
 - (BOOL)supportsFamily:(MTLGPUFamily)gpuFamily {
-    if (gpuFamily >= MTLGPUFamilyApple1 && gpuFamily <= MTLGPUFamilyApple10) {
+    if (gpuFamily >= MTLGPUFamilyApple1 && gpuFamily <= MTLGPUFamilyApple10)
         return [self supportsAppleFamily:(NSUInteger)(gpuFamily - MTLGPUFamilyApple1) + 1];
-    }
     /* What a family of Apple's implies; a discrete GPU is of family Mac2. */
     const bool discrete = ![self hasUnifiedMemory];
     switch (gpuFamily) {

@@ -59,9 +59,7 @@ static NSString *string_of(const char *text) {
 }
 
 - (void)dealloc {
-    for (NSUInteger i = 0; i < _handlerCount; i++) {
-        Block_release(_handlers[i]);
-    }
+    for (NSUInteger i = 0; i < _handlerCount; i++) Block_release(_handlers[i]);
     free(_handlers);
     [super dealloc];
 }
@@ -70,9 +68,7 @@ static NSString *string_of(const char *text) {
     SMTL_REQUIRE(block != NULL, "-[MTLLogState addLogHandler:]", @"block must not be nil");
     @synchronized(self) {
         void **grown = realloc(_handlers, (_handlerCount + 1) * sizeof *grown);
-        if (grown == NULL) {
-            [NSException raise:NSMallocException format:@"no memory for a log handler"];
-        }
+        if (grown == NULL) [NSException raise:NSMallocException format:@"no memory for a log handler"];
         _handlers = grown;
         _handlers[_handlerCount++] = SMTLCopyBlock(block);
     }
@@ -82,9 +78,7 @@ static NSString *string_of(const char *text) {
            subsystem:(const char *)subsystem
             category:(const char *)category
                 text:(const char *)text {
-    if (level < _level) {
-        return;
-    }
+    if (level < _level) return;
     @synchronized(self) {
         for (NSUInteger i = 0; i < _handlerCount; i++) {
             @autoreleasepool {
@@ -95,9 +89,7 @@ static NSString *string_of(const char *text) {
                 }
             }
         }
-        if (_handlerCount == 0) {
-            fprintf(stderr, "%s:%s: %s: %s\n", subsystem, category, level_names[level], text);
-        }
+        if (_handlerCount == 0) fprintf(stderr, "%s:%s: %s: %s\n", subsystem, category, level_names[level], text);
     }
 }
 
@@ -123,11 +115,9 @@ static SMTLLogState *environment_state;
 static void load_environment_state(void) {
     const smtl_settings *settings = smtl_settings_get();
     const NSInteger size = (NSInteger)settings->log_buffer_size;
-    for (MTLLogLevel level = MTLLogLevelUndefined; level <= MTLLogLevelFault; level++) {
-        if (strcmp(settings->log_level, level_names[level]) == 0) {
+    for (MTLLogLevel level = MTLLogLevelUndefined; level <= MTLLogLevelFault; level++)
+        if (strcmp(settings->log_level, level_names[level]) == 0)
             environment_state = [[SMTLLogState alloc] initWithLevel:level bufferSize:size error:NULL];
-        }
-    }
 }
 
 SMTLLogState *SMTLEnvironmentLogState(void) {

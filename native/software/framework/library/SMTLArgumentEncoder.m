@@ -25,9 +25,7 @@ static bool is_handle(MTLDataType type) {
 
 - (void)addSlot:(smtl_argument_slot)slot {
     smtl_argument_slot *grown = realloc(_slots, (_slotCount + 1) * sizeof *grown);
-    if (grown == NULL) {
-        [NSException raise:NSMallocException format:@"no memory for an argument encoder"];
-    }
+    if (grown == NULL) [NSException raise:NSMallocException format:@"no memory for an argument encoder"];
     _slots = grown;
     _slots[_slotCount++] = slot;
 }
@@ -36,9 +34,7 @@ static bool is_handle(MTLDataType type) {
  * is one slot. */
 - (void)addType:(const smtl_type *)type index:(NSUInteger)index offset:(size_t)offset {
     const smtl_type *single = type;
-    while (single->data_type == MTLDataTypeArray) {
-        single = single->element;
-    }
+    while (single->data_type == MTLDataTypeArray) single = single->element;
     if (single->data_type != MTLDataTypeStruct) {
         smtl_argument_slot slot = {
             .index = index,
@@ -51,9 +47,8 @@ static bool is_handle(MTLDataType type) {
         [self addSlot:slot];
         return;
     }
-    for (size_t i = 0; i < type->length; i++) {
+    for (size_t i = 0; i < type->length; i++)
         [self addType:type->element index:index + i * type->element->argument_count offset:offset + i * type->stride];
-    }
     for (size_t i = 0; i < type->member_count; i++) {
         const smtl_member *member = &type->members[i];
         [self addType:member->type index:index + member->argument_index offset:offset + member->offset];
@@ -110,9 +105,7 @@ static bool is_handle(MTLDataType type) {
     NSSortDescriptor *order = [NSSortDescriptor sortDescriptorWithKey:@"index" ascending:YES];
     NSArray *sorted = [descriptors sortedArrayUsingDescriptors:[NSArray arrayWithObject:order]];
     @try {
-        for (MTLArgumentDescriptor *descriptor in sorted) {
-            [self addDescriptor:descriptor];
-        }
+        for (MTLArgumentDescriptor *descriptor in sorted) [self addDescriptor:descriptor];
     } @catch (NSException *exception) {
         [self release];
         @throw;
@@ -175,11 +168,8 @@ static bool is_handle(MTLDataType type) {
 /* --- Arguments ---------------------------------------------------------------------------------------------------- */
 
 - (const smtl_argument_slot *)slotAt:(NSUInteger)index where:(const char *)where {
-    for (size_t i = 0; i < _slotCount; i++) {
-        if (index >= _slots[i].index && index - _slots[i].index < _slots[i].count) {
-            return &_slots[i];
-        }
-    }
+    for (size_t i = 0; i < _slotCount; i++)
+        if (index >= _slots[i].index && index - _slots[i].index < _slots[i].count) return &_slots[i];
     SMTLRaise(where, @"there is no argument with index %lu", (unsigned long)index);
 }
 
@@ -200,15 +190,11 @@ static bool is_handle(MTLDataType type) {
 
 /* Nothing is stored if one of them may not be. */
 - (void)requireHandles:(NSRange)range type:(MTLDataType)type where:(const char *)where {
-    for (NSUInteger i = 0; i < range.length; i++) {
-        [self handleAt:range.location + i type:type where:where];
-    }
+    for (NSUInteger i = 0; i < range.length; i++) [self handleAt:range.location + i type:type where:where];
 }
 
 - (uint64_t)addressOf:(id<MTLBuffer>)buffer offset:(NSUInteger)offset where:(const char *)where {
-    if (buffer == nil) {
-        return 0;
-    }
+    if (buffer == nil) return 0;
     SMTLBuffer *own = SMTLCheckBuffer(where, buffer, _device);
     SMTL_REQUIRE(offset < own->_length, where, @"offset(%lu) must be < [buffer length](%lu)", (unsigned long)offset,
                  (unsigned long)own->_length);
@@ -223,12 +209,9 @@ static bool is_handle(MTLDataType type) {
 - (void)setBuffers:(const id<MTLBuffer>[])buffers offsets:(const NSUInteger[])offsets withRange:(NSRange)range {
     const char *where = "-[MTLArgumentEncoder setBuffers:offsets:withRange:]";
     [self requireHandles:range type:MTLDataTypePointer where:where];
-    for (NSUInteger i = 0; i < range.length; i++) {
-        [self addressOf:buffers[i] offset:offsets[i] where:where];
-    }
-    for (NSUInteger i = 0; i < range.length; i++) {
+    for (NSUInteger i = 0; i < range.length; i++) [self addressOf:buffers[i] offset:offsets[i] where:where];
+    for (NSUInteger i = 0; i < range.length; i++)
         [self setBuffer:buffers[i] offset:offsets[i] atIndex:range.location + i];
-    }
 }
 
 - (void)setComputePipelineState:(id<MTLComputePipelineState>)pipeline atIndex:(NSUInteger)index {
@@ -239,9 +222,8 @@ static bool is_handle(MTLDataType type) {
 - (void)setComputePipelineStates:(const id<MTLComputePipelineState>[])pipelines withRange:(NSRange)range {
     [self requireHandles:range type:MTLDataTypeComputePipeline
                    where:"-[MTLArgumentEncoder setComputePipelineStates:withRange:]"];
-    for (NSUInteger i = 0; i < range.length; i++) {
+    for (NSUInteger i = 0; i < range.length; i++)
         [self setComputePipelineState:pipelines[i] atIndex:range.location + i];
-    }
 }
 
 - (void)setIndirectCommandBuffer:(id<MTLIndirectCommandBuffer>)indirectCommandBuffer atIndex:(NSUInteger)index {
@@ -252,9 +234,7 @@ static bool is_handle(MTLDataType type) {
 - (void)setIndirectCommandBuffers:(const id<MTLIndirectCommandBuffer>[])buffers withRange:(NSRange)range {
     [self requireHandles:range type:MTLDataTypeIndirectCommandBuffer
                    where:"-[MTLArgumentEncoder setIndirectCommandBuffers:withRange:]"];
-    for (NSUInteger i = 0; i < range.length; i++) {
-        [self setIndirectCommandBuffer:buffers[i] atIndex:range.location + i];
-    }
+    for (NSUInteger i = 0; i < range.length; i++) [self setIndirectCommandBuffer:buffers[i] atIndex:range.location + i];
 }
 
 - (void *)constantDataAtIndex:(NSUInteger)index {
@@ -269,9 +249,7 @@ static bool is_handle(MTLDataType type) {
     const smtl_argument_slot *slot = [self slotAt:index where:where];
     SMTL_REQUIRE(slot->type == MTLDataTypePointer, where, @"the argument with index %lu is not a buffer",
                  (unsigned long)index);
-    if (slot->element == NULL || slot->element->data_type != MTLDataTypeStruct) {
-        return nil;
-    }
+    if (slot->element == NULL || slot->element->data_type != MTLDataTypeStruct) return nil;
     return [[SMTLArgumentEncoder alloc] initWithDevice:_device structure:slot->element owner:_owner];
 }
 

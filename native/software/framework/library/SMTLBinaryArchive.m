@@ -26,9 +26,7 @@ static NSError *archive_error(MTLBinaryArchiveError code, NSString *description)
 static uint64_t checksum(NSData *data) {
     const uint8_t *bytes = [data bytes];
     uint64_t sum = 0xcbf29ce484222325u;
-    for (NSUInteger i = 0; i < [data length]; i++) {
-        sum = (sum ^ bytes[i]) * 0x100000001b3u;
-    }
+    for (NSUInteger i = 0; i < [data length]; i++) sum = (sum ^ bytes[i]) * 0x100000001b3u;
     return sum;
 }
 
@@ -59,9 +57,7 @@ static NSData *take_data(reader *from, uint64_t count) {
 static uint64_t take(reader *from, size_t count) {
     const uint8_t *bytes = [take_data(from, count) bytes];
     uint64_t value = 0;
-    for (size_t i = 0; bytes != NULL && i < count; i++) {
-        value |= (uint64_t)bytes[i] << (8 * i);
-    }
+    for (size_t i = 0; bytes != NULL && i < count; i++) value |= (uint64_t)bytes[i] << (8 * i);
     return value;
 }
 
@@ -75,13 +71,11 @@ static uint64_t take(reader *from, size_t count) {
 - (NSString *)readData:(NSData *)data {
     reader from = {data, 0, false};
     NSData *start = take_data(&from, sizeof magic);
-    if (start == nil || memcmp([start bytes], magic, sizeof magic) != 0) {
+    if (start == nil || memcmp([start bytes], magic, sizeof magic) != 0)
         return @"not a binary archive of the software Metal";
-    }
     const uint64_t version = take(&from, 4);
-    if (version != VERSION) {
+    if (version != VERSION)
         return [NSString stringWithFormat:@"archive version %llu is not supported", (unsigned long long)version];
-    }
     const uint64_t count = take(&from, 4);
     for (uint64_t i = 0; i < count && !from.failed; i++) {
         const uint64_t name_length = take(&from, 4);
@@ -90,9 +84,7 @@ static uint64_t take(reader *from, size_t count) {
         NSData *name = take_data(&from, name_length > MAX_NAME ? UINT64_MAX : name_length);
         NSData *code = take_data(&from, code_length);
         NSString *text = [[[NSString alloc] initWithData:name encoding:NSUTF8StringEncoding] autorelease];
-        if (name == nil || code == nil || text == nil || checksum(code) != sum) {
-            return @"the archive is damaged";
-        }
+        if (name == nil || code == nil || text == nil || checksum(code) != sum) return @"the archive is damaged";
         [_code setObject:code forKey:text];
     }
     return from.failed || from.at != [data length] ? @"the archive is damaged" : nil;
@@ -226,9 +218,7 @@ bool SMTLUseBinaryArchives(MTLComputePipelineDescriptor *descriptor, MTLPipeline
     SMTLFunction *function = (SMTLFunction *)[descriptor computeFunction];
     for (SMTLBinaryArchive *archive in [descriptor binaryArchives]) {
         NSData *code = [archive codeOf:function];
-        if (code == nil) {
-            continue;
-        }
+        if (code == nil) continue;
         char *log = NULL;
         NSString *name = name_of(function, &log);
         free(log);
@@ -236,9 +226,7 @@ bool SMTLUseBinaryArchives(MTLComputePipelineDescriptor *descriptor, MTLPipeline
         (void)smtl_cache_import([name UTF8String], [code bytes], [code length]);
         return true;
     }
-    if ((options & MTLPipelineOptionFailOnBinaryArchiveMiss) == 0) {
-        return true;
-    }
+    if ((options & MTLPipelineOptionFailOnBinaryArchiveMiss) == 0) return true;
     NSString *text =
         [NSString stringWithFormat:@"%@: no binary archive of the descriptor has the function", [function name]];
     SMTLStoreError(error, archive_error(MTLBinaryArchiveErrorUnexpectedElement, text));

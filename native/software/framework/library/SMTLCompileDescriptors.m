@@ -131,11 +131,10 @@
 
 - (void)setObject:(MTLPipelineBufferDescriptor *)buffer atIndexedSubscript:(NSUInteger)bufferIndex {
     NSNumber *key = [NSNumber numberWithUnsignedInteger:bufferIndex];
-    if (buffer == nil) {
+    if (buffer == nil)
         [_descriptors removeObjectForKey:key];
-    } else {
+    else
         [_descriptors setObject:[[buffer copy] autorelease] forKey:key];
-    }
 }
 
 - (void)setFrom:(MTLPipelineBufferDescriptorArray *)other {

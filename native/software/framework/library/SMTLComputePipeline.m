@@ -11,12 +11,10 @@
 /* What the descriptor asks for beyond kernels; nil for nothing. */
 static NSString *what_is_unsupported(MTLComputePipelineDescriptor *descriptor) {
     MTLLinkedFunctions *linked = [descriptor linkedFunctions];
-    if ([[linked functions] count] + [[linked binaryFunctions] count] + [[linked privateFunctions] count] > 0) {
+    if ([[linked functions] count] + [[linked binaryFunctions] count] + [[linked privateFunctions] count] > 0)
         return @"linked functions are not supported: the device answers NO to supportsFunctionPointers";
-    }
-    if ([[descriptor preloadedLibraries] count] > 0) {
+    if ([[descriptor preloadedLibraries] count] > 0)
         return @"dynamic libraries are not supported: the device answers NO to supportsDynamicLibraries";
-    }
     return nil;
 }
 
@@ -36,16 +34,12 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
     for (int attempt = 0;; ++attempt) {
         char *path = smtl_library_specialize(library->_library, [function->_name UTF8String],
                                              [function->_constants values], [function->_constants count], log);
-        if (path == NULL) {
-            return NULL;
-        }
+        if (path == NULL) return NULL;
         smtl_kernel *kernel = smtl_kernel_load(path, "smtl_entry", log);
         /* The cache can be deleted at any time. */
         bool is_gone = kernel == NULL && access(path, F_OK) != 0 && attempt < 3;
         free(path);
-        if (!is_gone) {
-            return kernel;
-        }
+        if (!is_gone) return kernel;
         free(*log);
         *log = NULL;
     }
@@ -79,9 +73,7 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
     _supportsIndirect = [descriptor supportIndirectCommandBuffers];
     _shaderValidation = [descriptor shaderValidation];
     _requiredThreads = [descriptor requiredThreadsPerThreadgroup];
-    if (_requiredThreads.width == 0) {
-        _requiredThreads = function->_library->_requiredThreads;
-    }
+    if (_requiredThreads.width == 0) _requiredThreads = function->_library->_requiredThreads;
     [self setLabel:[descriptor label]];
     char *log = NULL;
     _kernel = load_kernel(function, &log);
@@ -96,9 +88,7 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
     _staticMemory = smtl_kernel_static_threadgroup_memory(_kernel);
     _maxThreads = limit != 0 ? limit : function->_library->_maxThreads;
     NSUInteger attribute = smtl_library_max_total_threads(function->_library->_library, [function->_name UTF8String]);
-    if (attribute != 0 && attribute < _maxThreads) {
-        _maxThreads = attribute;
-    }
+    if (attribute != 0 && attribute < _maxThreads) _maxThreads = attribute;
     if (![self copyArguments]) {
         SMTLStoreError(error, SMTLMakeError(MTLLibraryErrorDomain, MTLLibraryErrorInternal, @"out of memory"));
         [self release];
@@ -112,9 +102,7 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
 - (BOOL)copyArguments {
     const smtl_argument *declared = NULL;
     size_t count = smtl_library_arguments(_function->_library->_library, [_function->_name UTF8String], &declared);
-    if (count == SIZE_MAX) {
-        return YES;
-    }
+    if (count == SIZE_MAX) return YES;
     _arguments = calloc(count + 1, sizeof *_arguments);
     for (size_t i = 0; _arguments != NULL && i < count; i++) {
         const bool threadgroup = declared[i].kind == SMTL_ARGUMENT_THREADGROUP_MEMORY;
@@ -124,9 +112,8 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
             *taken = declared[i];
             const uint32_t elements = (uint32_t)((UINT64_C(1) << taken->array_length) - 1);
             taken->used = (smtl_kernel_used_mask(_kernel, threadgroup) >> index & elements) != 0;
-            for (uint32_t k = 0; k < taken->array_length; k++) {
+            for (uint32_t k = 0; k < taken->array_length; k++)
                 smtl_kernel_name_argument(_kernel, threadgroup, index + k, taken->name);
-            }
         }
     }
     return _arguments != NULL;
@@ -134,9 +121,7 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
 
 - (void)dealloc {
     free(_arguments);
-    if (_kernel != NULL) {
-        smtl_kernel_release(_kernel);
-    }
+    if (_kernel != NULL) smtl_kernel_release(_kernel);
     [_function release];
     [super dealloc];
 }

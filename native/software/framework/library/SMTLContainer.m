@@ -21,9 +21,7 @@ static const char apple_magic[4] = {'M', 'T', 'L', 'B'};
 #define MAX_MACROS 65536u
 
 static void put(uint8_t **cursor, uint64_t value, size_t bytes) {
-    for (size_t i = 0; i < bytes; i++) {
-        *(*cursor)++ = (uint8_t)(value >> (8 * i));
-    }
+    for (size_t i = 0; i < bytes; i++) *(*cursor)++ = (uint8_t)(value >> (8 * i));
 }
 
 static void put_bytes(uint8_t **cursor, const void *bytes, size_t count) {
@@ -36,13 +34,10 @@ static void put_bytes(uint8_t **cursor, const void *bytes, size_t count) {
 void *smtl_container_create(const char *source, size_t source_length, const smtl_container_macro *macros,
                             size_t macro_count, uint32_t language_version, uint32_t math_mode, size_t *size) {
     size_t total = sizeof magic + 4 * 4 + 8 + source_length;
-    for (size_t i = 0; i < macro_count; i++) {
+    for (size_t i = 0; i < macro_count; i++)
         total += 8 + strlen(macros[i].name) + (macros[i].value == NULL ? 0 : strlen(macros[i].value));
-    }
     uint8_t *container = malloc(total);
-    if (container == NULL) {
-        return NULL;
-    }
+    if (container == NULL) return NULL;
     uint8_t *cursor = container;
     put_bytes(&cursor, magic, sizeof magic);
     put(&cursor, VERSION, 4);
@@ -84,18 +79,14 @@ static const uint8_t *take_bytes(reader *from, size_t count) {
 static uint64_t take(reader *from, size_t count) {
     const uint8_t *bytes = take_bytes(from, count);
     uint64_t value = 0;
-    for (size_t i = 0; bytes != NULL && i < count; i++) {
-        value |= (uint64_t)bytes[i] << (8 * i);
-    }
+    for (size_t i = 0; bytes != NULL && i < count; i++) value |= (uint64_t)bytes[i] << (8 * i);
     return value;
 }
 
 /* nil if the bytes are missing or not UTF-8. */
 static NSString *take_string(reader *from, size_t count) {
     const uint8_t *bytes = take_bytes(from, count);
-    if (bytes == NULL) {
-        return nil;
-    }
+    if (bytes == NULL) return nil;
     return [[[NSString alloc] initWithBytes:bytes length:count encoding:NSUTF8StringEncoding] autorelease];
 }
 
@@ -106,29 +97,23 @@ NSString *SMTLReadContainer(NSData *data, NSData **source, MTLCompileOptions **o
         return @"this is a library of Apple's compiler, with code for Apple GPUs; the software Metal needs the source "
                @"(newLibraryWithSource:) or a container made from it";
     }
-    if (start == NULL || memcmp(start, magic, sizeof magic) != 0) {
-        return @"not a library of the software Metal";
-    }
+    if (start == NULL || memcmp(start, magic, sizeof magic) != 0) return @"not a library of the software Metal";
     uint64_t version = take(&from, 4);
-    if (version != VERSION) {
+    if (version != VERSION)
         return [NSString stringWithFormat:@"container version %llu is not supported", (unsigned long long)version];
-    }
     uint64_t language = take(&from, 4);
     uint64_t math_mode = take(&from, 4);
     uint64_t macro_count = take(&from, 4);
     uint64_t source_length = take(&from, 8);
-    if (from.failed || math_mode > MTLMathModeFast || macro_count > MAX_MACROS) {
+    if (from.failed || math_mode > MTLMathModeFast || macro_count > MAX_MACROS)
         return @"the container's header is damaged";
-    }
     NSMutableDictionary *macros = [NSMutableDictionary dictionary];
     for (uint64_t i = 0; i < macro_count; i++) {
         size_t name_length = (size_t)take(&from, 4);
         uint64_t value_length = take(&from, 4);
         NSString *name = take_string(&from, name_length);
         NSString *value = value_length == NO_VALUE ? @"" : take_string(&from, (size_t)value_length);
-        if (name == nil || value == nil) {
-            return @"the container's macros are damaged";
-        }
+        if (name == nil || value == nil) return @"the container's macros are damaged";
         [macros setObject:value forKey:name];
     }
     if (source_length != from.left) {
@@ -136,9 +121,7 @@ NSString *SMTLReadContainer(NSData *data, NSData **source, MTLCompileOptions **o
                                           (unsigned long long)source_length, from.left];
     }
     *options = [[[MTLCompileOptions alloc] init] autorelease];
-    if (language != 0) {
-        [*options setLanguageVersion:(MTLLanguageVersion)language];
-    }
+    if (language != 0) [*options setLanguageVersion:(MTLLanguageVersion)language];
     [*options setMathMode:(MTLMathMode)math_mode];
     [*options setPreprocessorMacros:macros];
     *source = [NSData dataWithBytes:from.bytes length:from.left];

@@ -31,9 +31,7 @@ static size_t constant_size(MTLDataType type) {
 
 - (id)copyWithZone:(NSZone *)zone {
     MTLFunctionConstantValues *copy = [[[self class] allocWithZone:zone] init];
-    for (size_t i = 0; i < [self count]; i++) {
-        [copy addValue:&[self values][i]];
-    }
+    for (size_t i = 0; i < [self count]; i++) [copy addValue:&[self values][i]];
     return copy;
 }
 
@@ -58,9 +56,7 @@ static size_t constant_size(MTLDataType type) {
         }
     }
     smtl_constant_value added = *value;
-    if (value->name != NULL) {
-        added.name = strdup(value->name);
-    }
+    if (value->name != NULL) added.name = strdup(value->name);
     [_values appendBytes:&added length:sizeof added];
 }
 
@@ -82,9 +78,8 @@ static size_t constant_size(MTLDataType type) {
 
 - (void)setConstantValues:(const void *)values type:(MTLDataType)type withRange:(NSRange)range {
     const uint8_t *bytes = values;
-    for (NSUInteger i = 0; i < range.length; i++) {
+    for (NSUInteger i = 0; i < range.length; i++)
         [self setValue:bytes + i * constant_size(type) type:type name:NULL index:range.location + i];
-    }
 }
 
 - (void)setConstantValue:(const void *)value type:(MTLDataType)type withName:(NSString *)name {
@@ -94,9 +89,7 @@ static size_t constant_size(MTLDataType type) {
 
 - (void)reset {
     smtl_constant_value *stored = [_values mutableBytes];
-    for (size_t i = 0; i < [self count]; i++) {
-        free((char *)stored[i].name);
-    }
+    for (size_t i = 0; i < [self count]; i++) free((char *)stored[i].name);
     [_values setLength:0];
 }
 
@@ -168,11 +161,8 @@ static size_t constant_size(MTLDataType type) {
 - (const smtl_argument *)bufferArgumentAt:(NSUInteger)index {
     const smtl_argument *arguments = NULL;
     const size_t count = smtl_library_arguments(_library->_library, [_name UTF8String], &arguments);
-    for (size_t i = 0; count != SIZE_MAX && i < count; i++) {
-        if (arguments[i].kind == SMTL_ARGUMENT_BUFFER && arguments[i].index == index) {
-            return &arguments[i];
-        }
-    }
+    for (size_t i = 0; count != SIZE_MAX && i < count; i++)
+        if (arguments[i].kind == SMTL_ARGUMENT_BUFFER && arguments[i].index == index) return &arguments[i];
     return NULL;
 }
 
@@ -190,9 +180,7 @@ static size_t constant_size(MTLDataType type) {
     SMTL_REQUIRE(pointee != NULL && pointee->data_type == MTLDataTypeStruct, where,
                  @"buffer %lu of function %@ is not an argument buffer: its type is not a structure of plain members",
                  (unsigned long)bufferIndex, _name);
-    if (reflection != NULL) {
-        *reflection = SMTLReflectArgument(argument, _library);
-    }
+    if (reflection != NULL) *reflection = SMTLReflectArgument(argument, _library);
     return [[SMTLArgumentEncoder alloc] initWithDevice:_library->_device structure:pointee owner:_library];
 }
 

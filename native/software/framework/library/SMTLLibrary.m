@@ -21,9 +21,7 @@ NSErrorDomain const MTLLibraryErrorDomain = @"MTLLibraryErrorDomain";
 static smtl_macro *copy_macros(NSDictionary *dictionary, size_t *count) {
     *count = 0;
     smtl_macro *macros = calloc([dictionary count] + 1, sizeof *macros);
-    if (macros == NULL) {
-        [NSException raise:NSMallocException format:@"no memory for preprocessor macros"];
-    }
+    if (macros == NULL) [NSException raise:NSMallocException format:@"no memory for preprocessor macros"];
     /* Sorted, so that equal options give equal compiler input. */
     for (NSString *name in [[dictionary allKeys] sortedArrayUsingSelector:@selector(compare:)]) {
         NSObject *value = [dictionary objectForKey:name];
@@ -41,9 +39,8 @@ static smtl_macro *copy_macros(NSDictionary *dictionary, size_t *count) {
 
 /* What the options ask for and the software Metal lacks; nil for nothing. */
 static NSString *what_is_unsupported(MTLCompileOptions *options) {
-    if ([options libraryType] != MTLLibraryTypeExecutable || [[options libraries] count] > 0) {
+    if ([options libraryType] != MTLLibraryTypeExecutable || [[options libraries] count] > 0)
         return @"dynamic libraries are not supported: the device answers NO to supportsDynamicLibraries";
-    }
     const NSUInteger version = [options languageVersion];
     if (version > UINT32_MAX || !smtl_is_language_version((uint32_t)version)) {
         return [NSString stringWithFormat:@"language version %lu.%lu is not supported", (unsigned long)(version >> 16),
@@ -117,9 +114,7 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
 }
 
 - (void)dealloc {
-    if (_library != NULL) {
-        smtl_library_release(_library);
-    }
+    if (_library != NULL) smtl_library_release(_library);
     [_installName release];
     [super dealloc];
 }
@@ -127,28 +122,22 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
 - (NSArray *)functionNames {
     size_t count = smtl_library_function_count(_library);
     NSMutableArray *names = [NSMutableArray arrayWithCapacity:count];
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         [names addObject:[NSString stringWithUTF8String:smtl_library_function_name(_library, i)]];
-    }
     return names;
 }
 
 - (BOOL)hasFunction:(NSString *)name {
     const char *wanted = [name UTF8String];
     size_t count = smtl_library_function_count(_library);
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(smtl_library_function_name(_library, i), wanted) == 0) {
-            return YES;
-        }
-    }
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(smtl_library_function_name(_library, i), wanted) == 0) return YES;
     return NO;
 }
 
 - (id<MTLFunction>)newFunctionWithName:(NSString *)functionName {
     SMTL_REQUIRE(functionName != nil, "-[MTLLibrary newFunctionWithName:]", @"name must not be nil");
-    if (![self hasFunction:functionName]) {
-        return nil;
-    }
+    if (![self hasFunction:functionName]) return nil;
     return [[SMTLFunction alloc] initWithLibrary:self name:functionName constants:nil];
 }
 
@@ -183,9 +172,7 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
     SMTLFunction *function = (SMTLFunction *)[self newFunctionWithName:[descriptor name]
                                                         constantValues:[descriptor constantValues]
                                                                  error:error];
-    if (function != nil) {
-        function->_specializedName = [[descriptor specializedName] copy];
-    }
+    if (function != nil) function->_specializedName = [[descriptor specializedName] copy];
     return function;
 }
 
@@ -203,9 +190,7 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
 - (MTLFunctionReflection *)reflectionForFunctionWithName:(NSString *)functionName {
     const smtl_argument *arguments = NULL;
     const size_t count = smtl_library_arguments(_library, [functionName UTF8String], &arguments);
-    if (count == SIZE_MAX) {
-        return nil;
-    }
+    if (count == SIZE_MAX) return nil;
     NSArray *bindings = SMTLReflectBindings(arguments, count, self);
     return [[[MTLFunctionReflection alloc] initWithBindings:bindings] autorelease];
 }

@@ -102,9 +102,8 @@ static NSError *library_error(MTLLibraryError code, NSString *description) {
     SMTL_REQUIRE([descriptor computeFunction] != nil, "-[MTLDevice newComputePipelineStateWithDescriptor:...]",
                  @"computeFunction must not be nil");
     SMTLComputePipeline *pipeline = nil;
-    if (SMTLUseBinaryArchives(descriptor, options, error)) {
+    if (SMTLUseBinaryArchives(descriptor, options, error))
         pipeline = [[SMTLComputePipeline alloc] initWithDevice:[self device] descriptor:descriptor error:error];
-    }
     if (reflection != NULL) {
         bool wanted = (options & (MTLPipelineOptionBindingInfo | MTLPipelineOptionBufferTypeInfo)) != 0;
         *reflection = wanted ? [pipeline reflection] : nil;

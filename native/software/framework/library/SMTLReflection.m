@@ -80,9 +80,7 @@ static NSUInteger alignment_of(NSUInteger size) {
 }
 
 - (MTLPointerType *)bufferPointerType {
-    if (_type != MTLBindingTypeBuffer || _type_of_data == NULL) {
-        return nil;
-    }
+    if (_type != MTLBindingTypeBuffer || _type_of_data == NULL) return nil;
     const smtl_type pointer = {
         .data_type = MTLDataTypePointer,
         .element = _type_of_data,
@@ -187,9 +185,7 @@ MTLArgument *SMTLReflectArgument(const smtl_argument *argument, SMTLLibrary *lib
 
 id<MTLArgumentEncoder> SMTLNewEncoderForBinding(SMTLDevice *device, id<MTLBufferBinding> binding) {
     SMTLBinding *own = [(id)binding isKindOfClass:[SMTLBinding class]] ? (SMTLBinding *)binding : nil;
-    if (own == nil || own->_type_of_data == NULL || own->_type_of_data->data_type != MTLDataTypeStruct) {
-        return nil;
-    }
+    if (own == nil || own->_type_of_data == NULL || own->_type_of_data->data_type != MTLDataTypeStruct) return nil;
     return [[SMTLArgumentEncoder alloc] initWithDevice:device structure:own->_type_of_data owner:own->_library];
 }
 

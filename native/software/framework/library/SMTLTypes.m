@@ -16,11 +16,8 @@ static MTLBindingAccess access_of(smtl_access access) {
 
 /* What holds a pointer can only have been filled in as an argument buffer. */
 static BOOL holds_pointer(const smtl_type *type) {
-    for (size_t i = 0; i < type->member_count; i++) {
-        if (holds_pointer(type->members[i].type)) {
-            return YES;
-        }
-    }
+    for (size_t i = 0; i < type->member_count; i++)
+        if (holds_pointer(type->members[i].type)) return YES;
     return type->data_type == MTLDataTypePointer ||
            (type->data_type == MTLDataTypeArray && holds_pointer(type->element));
 }
@@ -133,11 +130,8 @@ static BOOL holds_pointer(const smtl_type *type) {
 }
 
 - (MTLStructMember *)memberByName:(NSString *)name {
-    for (MTLStructMember *member in _members) {
-        if ([[member name] isEqual:name]) {
-            return member;
-        }
-    }
+    for (MTLStructMember *member in _members)
+        if ([[member name] isEqual:name]) return member;
     return nil;
 }
 
@@ -184,9 +178,7 @@ static BOOL holds_pointer(const smtl_type *type) {
 #pragma clang diagnostic pop
 
 static MTLType *reflect(const smtl_type *type, unsigned depth) {
-    if (type == NULL || depth > MAX_DEPTH) {
-        return nil;
-    }
+    if (type == NULL || depth > MAX_DEPTH) return nil;
     Class shown = type->data_type == MTLDataTypeStruct    ? [MTLStructType class]
                   : type->data_type == MTLDataTypeArray   ? [MTLArrayType class]
                   : type->data_type == MTLDataTypePointer ? [MTLPointerType class]

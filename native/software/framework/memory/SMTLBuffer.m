@@ -43,9 +43,7 @@ SMTLBuffer *SMTLCheckBuffer(const char *where, id<MTLBuffer> buffer, SMTLDevice 
 /* Memory for `memory`, accounted to the device; false leaves nothing behind. */
 static bool take_memory(SMTLDevice *device, smtl_memory *memory, NSUInteger length, bool filled) {
     size_t size = smtl_memory_reserved(length);
-    if (!SMTLDeviceTakeMemory(device, size, true)) {
-        return false;
-    }
+    if (!SMTLDeviceTakeMemory(device, size, true)) return false;
     if (!smtl_memory_allocate(memory, length, filled)) {
         SMTLDeviceGiveMemory(device, size);
         return false;
@@ -69,9 +67,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory) {
 
 /* Gives a managed buffer its second copy. */
 - (BOOL)makeManagedCopy:(bool)filled {
-    if (!take_memory(_device, &_managed_memory, _length, filled)) {
-        return NO;
-    }
+    if (!take_memory(_device, &_managed_memory, _length, filled)) return NO;
     _cpu_bytes = _managed_memory.base;
     return YES;
 }
@@ -97,9 +93,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory) {
     }
     if (filled) {
         memcpy(_device_bytes, bytes, length);
-        if (mode == MTLStorageModeManaged) {
-            memcpy(_cpu_bytes, bytes, length);
-        }
+        if (mode == MTLStorageModeManaged) memcpy(_cpu_bytes, bytes, length);
     }
     return self;
 }
@@ -125,9 +119,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory) {
         [self setWatched:_memory.watched];
     } else {
         _device_bytes = bytes;
-        if (smtl_sanitizer_enabled()) {
-            [self setWatched:smtl_sanitizer_watch(bytes, length)];
-        }
+        if (smtl_sanitizer_enabled()) [self setWatched:smtl_sanitizer_watch(bytes, length)];
     }
     SMTLDeviceTakeMemory(device, length, false);
     /* Set last: a failed initialiser leaves the memory to its owner. */
@@ -182,23 +174,18 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory) {
 /* For the kernel sanitizer; NULL while that is off. */
 - (void)setWatched:(smtl_watched *)watched {
     _watched = watched;
-    if (watched != NULL && [self hazardTrackingMode] == MTLHazardTrackingModeUntracked) {
+    if (watched != NULL && [self hazardTrackingMode] == MTLHazardTrackingModeUntracked)
         smtl_sanitizer_set_untracked(watched);
-    }
 }
 
 - (void)setLabel:(NSString *)label {
     [super setLabel:label];
-    if (_watched != NULL) {
-        smtl_sanitizer_set_label(_watched, [label UTF8String]);
-    }
+    if (_watched != NULL) smtl_sanitizer_set_label(_watched, [label UTF8String]);
 }
 
 - (void)dealloc {
     [_remote release];
-    if (_watched != NULL && _memory.watched == NULL) {
-        smtl_sanitizer_free(_watched);
-    }
+    if (_watched != NULL && _memory.watched == NULL) smtl_sanitizer_free(_watched);
     if (_deallocator != NULL) {
         _deallocator(_cpu_bytes, _length);
         Block_release(_deallocator);
@@ -215,9 +202,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory) {
 }
 
 - (void)copyToCPU {
-    if (_cpu_bytes != NULL && _cpu_bytes != _device_bytes) {
-        smtl_blit_copy(_cpu_bytes, _device_bytes, _length);
-    }
+    if (_cpu_bytes != NULL && _cpu_bytes != _device_bytes) smtl_blit_copy(_cpu_bytes, _device_bytes, _length);
 }
 
 - (void *)contents {
@@ -242,9 +227,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory) {
 }
 
 - (NSUInteger)allocatedSize {
-    if (_heap != nil) {
-        return smtl_memory_reserved(_length);
-    }
+    if (_heap != nil) return smtl_memory_reserved(_length);
     NSUInteger borrowed = _deallocator == NULL ? 0 : _length;
     return borrowed + (_memory.base == NULL ? 0 : _memory.size) +
            (_managed_memory.base == NULL ? 0 : _managed_memory.size);

@@ -47,9 +47,7 @@ static NSUInteger rounded_up(NSUInteger length) {
         SMTLDeviceGiveMemory(device, smtl_memory_reserved(_size));
     } else if (_type == MTLHeapTypeAutomatic) {
         _blocks = calloc(1, sizeof *_blocks);
-        if (_blocks != NULL) {
-            _blocks->size = _size;
-        }
+        if (_blocks != NULL) _blocks->size = _size;
     }
     if (!allocated || (_type == MTLHeapTypeAutomatic && _blocks == NULL)) {
         [self release];
@@ -76,14 +74,10 @@ static NSUInteger rounded_up(NSUInteger length) {
 /* Takes the first free block that fits; false if none does. The caller holds the lock. */
 static bool take_block(smtl_heap_block *blocks, NSUInteger size, NSUInteger *offset) {
     for (smtl_heap_block *block = blocks; block != NULL; block = block->next) {
-        if (block->used || block->size < size) {
-            continue;
-        }
+        if (block->used || block->size < size) continue;
         if (block->size > size) {
             smtl_heap_block *rest = calloc(1, sizeof *rest);
-            if (rest == NULL) {
-                return false;
-            }
+            if (rest == NULL) return false;
             rest->next = block->next;
             rest->offset = block->offset + size;
             rest->size = block->size - size;
@@ -102,9 +96,7 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset) {
     NSUInteger size = 0;
     smtl_heap_block *previous = NULL;
     for (smtl_heap_block *block = blocks; block != NULL; previous = block, block = block->next) {
-        if (block->offset != offset || !block->used) {
-            continue;
-        }
+        if (block->offset != offset || !block->used) continue;
         size = block->size;
         block->used = false;
         smtl_heap_block *next = block->next;
@@ -127,20 +119,14 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset) {
     const char *where = "-[MTLHeap newBufferWithLength:options:]";
     SMTL_REQUIRE(_type == MTLHeapTypeAutomatic, where, @"a placement heap needs an offset");
     options = [self checkOptions:options where:where];
-    if (length == 0 || length > _size || smtl_allocation_must_fail()) {
-        return nil;
-    }
+    if (length == 0 || length > _size || smtl_allocation_must_fail()) return nil;
     NSUInteger offset = 0;
     NSUInteger size = rounded_up(length);
     pthread_mutex_lock(&_mutex);
     bool taken = take_block(_blocks, size, &offset);
-    if (taken) {
-        _used += size;
-    }
+    if (taken) _used += size;
     pthread_mutex_unlock(&_mutex);
-    if (!taken) {
-        return nil;
-    }
+    if (!taken) return nil;
     return [self newBufferAtOffset:offset length:length options:options];
 }
 
@@ -152,9 +138,7 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset) {
                  (unsigned long)offset, SMTL_MEMORY_ALIGNMENT);
     SMTL_REQUIRE(offset <= _size && length <= _size - offset, where, @"%lu bytes at offset %lu exceed the heap's %lu",
                  (unsigned long)length, (unsigned long)offset, (unsigned long)_size);
-    if (length == 0 || smtl_allocation_must_fail()) {
-        return nil;
-    }
+    if (length == 0 || smtl_allocation_must_fail()) return nil;
     return [self newBufferAtOffset:offset length:length options:options];
 }
 
@@ -162,9 +146,7 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset) {
     smtl_watched *part = NULL;
     if (_memory.watched != NULL) {
         part = smtl_sanitizer_allocate_part(_memory.watched, offset, length, _type == MTLHeapTypeAutomatic);
-        if (part == NULL) {
-            return nil;
-        }
+        if (part == NULL) return nil;
     }
     return [[SMTLBuffer alloc] initWithHeap:self bytes:(uint8_t *)_memory.base + offset watched:part offset:offset
                                      length:length
@@ -172,9 +154,8 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset) {
 }
 
 - (MTLResourceOptions)checkOptions:(MTLResourceOptions)options where:(const char *)where {
-    if ((options & MTLResourceHazardTrackingModeMask) == MTLResourceHazardTrackingModeDefault) {
+    if ((options & MTLResourceHazardTrackingModeMask) == MTLResourceHazardTrackingModeDefault)
         options |= _options & MTLResourceHazardTrackingModeMask;
-    }
     options = SMTLResolveOptions(where, options, true);
     SMTL_REQUIRE(SMTLStorageModeOf(options) == SMTLStorageModeOf(_options), where,
                  @"storage mode %lu differs from the heap's %lu", (unsigned long)SMTLStorageModeOf(options),
@@ -197,9 +178,7 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset) {
 }
 
 - (void)giveBackOffset:(NSUInteger)offset aliased:(BOOL)aliased {
-    if (!aliased) {
-        [self makeAliasableAtOffset:offset];
-    }
+    if (!aliased) [self makeAliasableAtOffset:offset];
 }
 
 - (NSUInteger)maxAvailableSizeWithAlignment:(NSUInteger)alignment {
@@ -209,9 +188,7 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset) {
     pthread_mutex_lock(&_mutex);
     for (const smtl_heap_block *block = _blocks; block != NULL; block = block->next) {
         NSUInteger skipped = alignment == 0 ? 0 : -block->offset & (alignment - 1);
-        if (!block->used && block->size > skipped && block->size - skipped > largest) {
-            largest = block->size - skipped;
-        }
+        if (!block->used && block->size > skipped && block->size - skipped > largest) largest = block->size - skipped;
     }
     pthread_mutex_unlock(&_mutex);
     return largest;

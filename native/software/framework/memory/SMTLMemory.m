@@ -29,26 +29,18 @@ size_t smtl_memory_reserved(size_t length) {
 /* Weights are read once per token: with huge pages that costs a fraction of the TLB misses. */
 static void *map_with_huge_pages(size_t size) {
     uint8_t *start = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (start == MAP_FAILED) {
-        return NULL;
-    }
+    if (start == MAP_FAILED) return NULL;
     uint8_t *base = (uint8_t *)round_up((uintptr_t)start, HUGE_PAGE);
-    if (base > start) {
-        munmap(start, (size_t)(base - start));
-    }
+    if (base > start) munmap(start, (size_t)(base - start));
     size_t tail = HUGE_PAGE - (size_t)(base - start);
-    if (tail > 0) {
-        munmap(base + size, tail);
-    }
+    if (tail > 0) munmap(base + size, tail);
     /* A refusal costs only speed. */
     (void)madvise(base, size, MADV_HUGEPAGE);
     return base;
 }
 
 static void *map_pages(size_t size) {
-    if (size >= HUGE_THRESHOLD) {
-        return map_with_huge_pages(size);
-    }
+    if (size >= HUGE_THRESHOLD) return map_with_huge_pages(size);
     void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return base == MAP_FAILED ? NULL : base;
 }
@@ -59,9 +51,7 @@ static bool allocate_guarded(smtl_memory *memory, size_t length) {
     size_t usable = round_up(length, page);
     memory->mapped = usable + page;
     memory->mapping = map_pages(memory->mapped);
-    if (memory->mapping == NULL) {
-        return false;
-    }
+    if (memory->mapping == NULL) return false;
     if (mprotect((uint8_t *)memory->mapping + usable, page, PROT_NONE) != 0) {
         munmap(memory->mapping, memory->mapped);
         return false;
@@ -87,13 +77,10 @@ static bool allocate_watched(smtl_memory *memory, size_t length, bool filled, bo
     memory->size = smtl_memory_reserved(length);
     memory->mapping = NULL;
     memory->watched = smtl_sanitizer_allocate(length, filled, divisible);
-    if (memory->watched == NULL) {
-        return false;
-    }
+    if (memory->watched == NULL) return false;
     memory->base = smtl_sanitizer_bytes(memory->watched);
-    if (smtl_settings_get()->poison && !(smtl_sanitizer_checks() & SMTL_SANITIZE_UNINIT)) {
+    if (smtl_settings_get()->poison && !(smtl_sanitizer_checks() & SMTL_SANITIZE_UNINIT))
         memset(memory->base, POISON, length);
-    }
     return true;
 }
 
@@ -103,9 +90,7 @@ bool smtl_memory_allocate_divisible(smtl_memory *memory, size_t length) {
 }
 
 bool smtl_memory_allocate(smtl_memory *memory, size_t length, bool filled) {
-    if (smtl_sanitizer_enabled()) {
-        return allocate_watched(memory, length, filled, false);
-    }
+    if (smtl_sanitizer_enabled()) return allocate_watched(memory, length, filled, false);
     const smtl_settings *settings = smtl_settings_get();
     memory->size = smtl_memory_reserved(length);
     bool allocated = settings->guard           ? allocate_guarded(memory, length)
@@ -115,11 +100,10 @@ bool smtl_memory_allocate(smtl_memory *memory, size_t length, bool filled) {
         memory->base = NULL;
         return false;
     }
-    if (settings->poison) {
+    if (settings->poison)
         memset(memory->base, POISON, length);
-    } else if (!filled && memory->mapping == NULL) {
+    else if (!filled && memory->mapping == NULL)
         memset(memory->base, 0, length);
-    }
     return true;
 }
 

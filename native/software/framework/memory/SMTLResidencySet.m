@@ -45,9 +45,7 @@ void SMTLCheckResidencySet(const char *where, id<MTLResidencySet> set, SMTLDevic
         SMTL_REQUIRE(owner == _device, where, @"allocation %lu belongs to another device", (unsigned long)i);
     }
     @synchronized(self) {
-        for (NSUInteger i = 0; i < count; i++) {
-            [_pending addObject:allocations[i]];
-        }
+        for (NSUInteger i = 0; i < count; i++) [_pending addObject:allocations[i]];
     }
 }
 
@@ -57,11 +55,8 @@ void SMTLCheckResidencySet(const char *where, id<MTLResidencySet> set, SMTLDevic
 
 - (void)removeAllocations:(const id<MTLAllocation>[])allocations count:(NSUInteger)count {
     @synchronized(self) {
-        for (NSUInteger i = 0; i < count; i++) {
-            if (allocations[i] != nil) {
-                [_pending removeObject:allocations[i]];
-            }
-        }
+        for (NSUInteger i = 0; i < count; i++)
+            if (allocations[i] != nil) [_pending removeObject:allocations[i]];
     }
 }
 
@@ -98,9 +93,7 @@ void SMTLCheckResidencySet(const char *where, id<MTLResidencySet> set, SMTLDevic
 - (uint64_t)allocatedSize {
     uint64_t size = 0;
     @synchronized(self) {
-        for (id<MTLAllocation> allocation in _committed) {
-            size += [allocation allocatedSize];
-        }
+        for (id<MTLAllocation> allocation in _committed) size += [allocation allocatedSize];
     }
     return size;
 }

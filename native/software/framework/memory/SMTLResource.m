@@ -27,9 +27,8 @@ MTLResourceOptions SMTLResolveOptions(const char *where, MTLResourceOptions opti
     NSUInteger tracking = options & MTLResourceHazardTrackingModeMask;
     SMTL_REQUIRE(tracking <= MTLResourceHazardTrackingModeTracked, where, @"unknown hazard tracking mode %lu",
                  (unsigned long)(tracking >> MTLResourceHazardTrackingModeShift));
-    if (tracking == MTLResourceHazardTrackingModeDefault) {
+    if (tracking == MTLResourceHazardTrackingModeDefault)
         options |= in_heap ? MTLResourceHazardTrackingModeUntracked : MTLResourceHazardTrackingModeTracked;
-    }
     return options;
 }
 

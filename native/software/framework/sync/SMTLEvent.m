@@ -50,9 +50,7 @@
 
 - (void)waitForValue:(uint64_t)value {
     pthread_mutex_lock(&_mutex);
-    while (_value < value) {
-        pthread_cond_wait(&_changed, &_mutex);
-    }
+    while (_value < value) pthread_cond_wait(&_changed, &_mutex);
     pthread_mutex_unlock(&_mutex);
 }
 
@@ -93,9 +91,7 @@ static void free_notification(smtl_notification *notification) {
 
 /* The CPU has seen the event's value, and what it commits from now on comes after the signals. */
 - (void)observe {
-    if (smtl_sanitizer_enabled()) {
-        smtl_order_observe(&_signals);
-    }
+    if (smtl_sanitizer_enabled()) smtl_order_observe(&_signals);
 }
 
 /* Hands the block to its queue and frees the notification; the event lives until the block has run. */
@@ -143,9 +139,7 @@ static void free_notification(smtl_notification *notification) {
 }
 
 - (void)setSignaledValue:(uint64_t)value {
-    if (smtl_sanitizer_enabled()) {
-        smtl_order_signal_by_cpu(&_signals);
-    }
+    if (smtl_sanitizer_enabled()) smtl_order_signal_by_cpu(&_signals);
     [self signalValue:value];
 }
 
@@ -156,9 +150,7 @@ static void free_notification(smtl_notification *notification) {
     SMTL_REQUIRE(listener != nil, where, @"listener must not be nil");
     SMTL_REQUIRE(block != NULL, where, @"block must not be nil");
     smtl_notification *notification = calloc(1, sizeof *notification);
-    if (notification == NULL) {
-        [NSException raise:NSMallocException format:@"%s: out of memory", where];
-    }
+    if (notification == NULL) [NSException raise:NSMallocException format:@"%s: out of memory", where];
     notification->value = value;
     notification->listener = [listener retain];
     notification->block = SMTLCopyBlock(block);
@@ -166,23 +158,17 @@ static void free_notification(smtl_notification *notification) {
     uint64_t reached = _value;
     if (reached < value) {
         smtl_notification **link = &_notifications;
-        while (*link != NULL) {
-            link = &(*link)->next;
-        }
+        while (*link != NULL) link = &(*link)->next;
         *link = notification;
     }
     pthread_mutex_unlock(&_mutex);
-    if (reached >= value) {
-        [self deliver:notification value:reached];
-    }
+    if (reached >= value) [self deliver:notification value:reached];
 }
 
 /* The time `milliseconds` from now; false if that is beyond what the clock can say: wait for ever. */
 static bool deadline_after(uint64_t milliseconds, struct timespec *deadline) {
     const uint64_t century = 100ull * 365 * 24 * 3600 * 1000;
-    if (milliseconds > century) {
-        return false;
-    }
+    if (milliseconds > century) return false;
     clock_gettime(CLOCK_MONOTONIC, deadline);
     deadline->tv_sec += (time_t)(milliseconds / 1000);
     deadline->tv_nsec += (long)(milliseconds % 1000) * 1000000;
@@ -206,9 +192,7 @@ static bool deadline_after(uint64_t milliseconds, struct timespec *deadline) {
     BOOL reached = _value >= value;
     smtl_turns_host_goes_on();
     pthread_mutex_unlock(&_mutex);
-    if (reached) {
-        [self observe];
-    }
+    if (reached) [self observe];
     return reached;
 }
 
@@ -246,9 +230,7 @@ static bool deadline_after(uint64_t milliseconds, struct timespec *deadline) {
 + (MTLSharedEventListener *)sharedListener {
     static MTLSharedEventListener *shared;
     @synchronized(self) {
-        if (shared == nil) {
-            shared = [[MTLSharedEventListener alloc] init];
-        }
+        if (shared == nil) shared = [[MTLSharedEventListener alloc] init];
     }
     return shared;
 }

@@ -29,9 +29,7 @@ static void initialise(void) {
 
 /* False if nothing is to be done. */
 static bool lock(void) {
-    if (!smtl_settings_get()->shuffle.on) {
-        return false;
-    }
+    if (!smtl_settings_get()->shuffle.on) return false;
     pthread_once(&once, initialise);
     pthread_mutex_lock(&mutex);
     return true;
@@ -53,17 +51,11 @@ static bool is_ready(const smtl_turn *turn) { return turn->pending > 0 && !turn-
 /* A queue that has something to execute; NULL if there is none. */
 static smtl_turn *pick(void) {
     uint64_t ready = 0;
-    for (const smtl_turn *turn = first; turn != NULL; turn = turn->next) {
-        ready += is_ready(turn);
-    }
-    if (ready == 0) {
-        return NULL;
-    }
+    for (const smtl_turn *turn = first; turn != NULL; turn = turn->next) ready += is_ready(turn);
+    if (ready == 0) return NULL;
     uint64_t left = smtl_random_below(&random_state, ready);
     smtl_turn *turn = first;
-    while (!is_ready(turn) || left-- > 0) {
-        turn = turn->next;
-    }
+    while (!is_ready(turn) || left-- > 0) turn = turn->next;
     return turn;
 }
 
@@ -86,9 +78,7 @@ static void wait_for_turn(const smtl_turn *turn) {
 void smtl_turn_add(smtl_turn *turn) {
     if (lock()) {
         smtl_turn **link = &first;
-        while (*link != NULL) {
-            link = &(*link)->next;
-        }
+        while (*link != NULL) link = &(*link)->next;
         *link = turn;
         pthread_mutex_unlock(&mutex);
     }
@@ -97,12 +87,8 @@ void smtl_turn_add(smtl_turn *turn) {
 void smtl_turn_remove(smtl_turn *turn) {
     if (lock()) {
         smtl_turn **link = &first;
-        while (*link != NULL && *link != turn) {
-            link = &(*link)->next;
-        }
-        if (*link != NULL) {
-            *link = turn->next;
-        }
+        while (*link != NULL && *link != turn) link = &(*link)->next;
+        if (*link != NULL) *link = turn->next;
         pthread_mutex_unlock(&mutex);
     }
 }

@@ -56,18 +56,14 @@ static void pause_briefly(void) {
 
 /* Until more has been posted than `seen`, or a while is over. */
 static void look_out(smtl_worker *worker, uint64_t seen) {
-    if (!worker->looks_out || atomic_flag_test_and_set_explicit(&one_looks_out, memory_order_relaxed)) {
-        return;
-    }
+    if (!worker->looks_out || atomic_flag_test_and_set_explicit(&one_looks_out, memory_order_relaxed)) return;
     bool is_over = false;
     for (uint64_t end = now_ns() + look_out_ns; !is_over; is_over = is_over || now_ns() > end) {
         for (int i = 0; i < LOOKS_BETWEEN_YIELDS && !is_over; i++) {
             is_over = atomic_load_explicit(&worker->posted, memory_order_relaxed) != seen;
             pause_briefly();
         }
-        if (!is_over) {
-            sched_yield();
-        }
+        if (!is_over) sched_yield();
     }
     atomic_flag_clear_explicit(&one_looks_out, memory_order_relaxed);
 }
@@ -75,15 +71,11 @@ static void look_out(smtl_worker *worker, uint64_t seen) {
 static smtl_work *next_work(smtl_worker *worker, uint64_t taken) {
     look_out(worker, taken);
     pthread_mutex_lock(&worker->mutex);
-    while (worker->first == NULL && !worker->released) {
-        pthread_cond_wait(&worker->wake, &worker->mutex);
-    }
+    while (worker->first == NULL && !worker->released) pthread_cond_wait(&worker->wake, &worker->mutex);
     smtl_work *work = worker->first;
     if (work != NULL) {
         worker->first = work->next;
-        if (worker->first == NULL) {
-            worker->last = &worker->first;
-        }
+        if (worker->first == NULL) worker->last = &worker->first;
     }
     pthread_mutex_unlock(&worker->mutex);
     return work;
@@ -97,9 +89,7 @@ static void run_in_pool(smtl_work *work) {
             /* Nobody catches the exception, as on a dispatch queue; but here the program goes on. */
             NSLog(@"software Metal: uncaught exception on a worker thread: %@", exception);
             /* Without memory the work is not done: whoever waits for it would wait for ever. */
-            if ([exception isKindOfClass:[NSException class]] && [[exception name] isEqual:NSMallocException]) {
-                abort();
-            }
+            if ([exception isKindOfClass:[NSException class]] && [[exception name] isEqual:NSMallocException]) abort();
         }
     }
 }
@@ -110,9 +100,7 @@ static void *worker_main(void *argument) {
     /* GNUstep must know a thread that it did not start, or Foundation fails on it. */
     GSRegisterCurrentThread();
     smtl_work *work;
-    for (uint64_t taken = 0; (work = next_work(worker, taken)) != NULL; taken++) {
-        run_in_pool(work);
-    }
+    for (uint64_t taken = 0; (work = next_work(worker, taken)) != NULL; taken++) run_in_pool(work);
     /* Not inside a pool: it frees the thread's pools. */
     GSUnregisterCurrentThread();
     pthread_cond_destroy(&worker->wake);
@@ -123,9 +111,7 @@ static void *worker_main(void *argument) {
 
 smtl_worker *smtl_worker_create(const char *name) {
     smtl_worker *worker = calloc(1, sizeof *worker);
-    if (worker == NULL) {
-        return NULL;
-    }
+    if (worker == NULL) return NULL;
     strncpy(worker->name, name, NAME_CAPACITY - 1);
     worker->last = &worker->first;
     /* Not if polling keeps the program from its only core, and not if orders are to differ from the usual ones. */

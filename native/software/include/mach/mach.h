@@ -26,9 +26,7 @@ typedef uintptr_t vm_size_t;
 static inline task_t mach_task_self(void) { return 1; }
 
 static inline kern_return_t vm_allocate(vm_map_t task, vm_address_t *address, vm_size_t size, int flags) {
-    if (task != mach_task_self()) {
-        return KERN_INVALID_ARGUMENT;
-    }
+    if (task != mach_task_self()) return KERN_INVALID_ARGUMENT;
     if (size == 0) {
         *address = 0;
         return KERN_SUCCESS;
@@ -36,17 +34,13 @@ static inline kern_return_t vm_allocate(vm_map_t task, vm_address_t *address, vm
     int placement = flags & VM_FLAGS_ANYWHERE ? 0 : MAP_FIXED_NOREPLACE;
     void *wanted = placement == 0 ? 0 : (void *)*address;
     void *memory = mmap(wanted, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | placement, -1, 0);
-    if (memory == MAP_FAILED) {
-        return KERN_NO_SPACE;
-    }
+    if (memory == MAP_FAILED) return KERN_NO_SPACE;
     *address = (vm_address_t)memory;
     return KERN_SUCCESS;
 }
 
 static inline kern_return_t vm_deallocate(vm_map_t task, vm_address_t address, vm_size_t size) {
-    if (task != mach_task_self()) {
-        return KERN_INVALID_ARGUMENT;
-    }
+    if (task != mach_task_self()) return KERN_INVALID_ARGUMENT;
     return size == 0 || munmap((void *)address, size) == 0 ? KERN_SUCCESS : KERN_INVALID_ADDRESS;
 }
 

@@ -118,9 +118,8 @@ std::string objection_to(const std::string &path) {
     const Descriptor folder(path, O_DIRECTORY);
     if (folder.number() < 0)
         return std::filesystem::is_symlink(path, error) ? "it is a symbolic link" : "it cannot be made or read";
-    for (const std::string &objection : {objection_to(folder.number()), objection_to_place(path)}) {
+    for (const std::string &objection : {objection_to(folder.number()), objection_to_place(path)})
         if (!objection.empty()) return objection;
-    }
     return TemporaryFolder(path).made() ? "" : "it cannot be written to";
 }
 

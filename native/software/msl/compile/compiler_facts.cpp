@@ -118,9 +118,8 @@ std::string processor_identity() {
     const std::string text = read_file("/proc/cpuinfo", 1 << 14).value_or("");
     for (std::string_view rest = std::string_view(text).substr(0, text.find("\n\n")); !rest.empty();) {
         const std::string_view line = rest.substr(0, rest.find('\n'));
-        for (const char *key : {"vendor_id", "cpu family", "model", "stepping", "flags", "CPU ", "Features"}) {
+        for (const char *key : {"vendor_id", "cpu family", "model", "stepping", "flags", "CPU ", "Features"})
             if (line.starts_with(key)) identity += std::string(line) + "\n";
-        }
         rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     }
     return identity;

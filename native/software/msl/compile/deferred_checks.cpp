@@ -46,9 +46,8 @@ struct Bits {
 
     std::uint64_t read(unsigned width) {
         std::uint64_t value = 0;
-        for (unsigned i = 0; i < width; ++i, ++position) {
+        for (unsigned i = 0; i < width; ++i, ++position)
             if (!ended() && (static_cast<unsigned char>(bytes[position / 8]) >> position % 8 & 1)) value |= 1ull << i;
-        }
         return value;
     }
 

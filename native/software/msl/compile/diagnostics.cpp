@@ -24,9 +24,8 @@ struct Message {
 };
 
 std::string replace_all(std::string text, std::string_view from, std::string_view to) {
-    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
         text.replace(at, from.size(), to);
-    }
     return text;
 }
 
@@ -84,11 +83,10 @@ private:
         for (std::string_view rest = text_; !rest.empty();) {
             const std::size_t newline = std::min(rest.find('\n'), rest.size());
             const std::string_view line = rest.substr(0, newline);
-            if (line.starts_with("#") && read_line_marker(line, location)) {
+            if (line.starts_with("#") && read_line_marker(line, location))
                 lines = &files_[location.file];
-            } else {
+            else
                 lines->emplace(location.line++, line);
-            }
             rest.remove_prefix(std::min(newline + 1, rest.size()));
         }
     }
@@ -115,18 +113,15 @@ std::vector<std::size_t> align(const std::vector<Token> &from, const std::vector
     // How many tokens agree from there on: the longest common subsequence.
     std::vector<std::uint32_t> lengths((rows + 1) * (columns + 1));
     const auto length = [&](std::size_t i, std::size_t j) -> std::uint32_t & { return lengths[i * (columns + 1) + j]; };
-    for (std::size_t i = rows; i-- > 0;) {
+    for (std::size_t i = rows; i-- > 0;)
         for (std::size_t j = columns; j-- > 0;)
             length(i, j) =
                 agree(begin + i, begin + j) ? length(i + 1, j + 1) + 1 : std::max(length(i + 1, j), length(i, j + 1));
-    }
-    for (std::size_t i = 0, j = 0; i < rows && j < columns;) {
-        if (agree(begin + i, begin + j)) {
+    for (std::size_t i = 0, j = 0; i < rows && j < columns;)
+        if (agree(begin + i, begin + j))
             same[begin + i++] = begin + j++;
-        } else {
+        else
             ++(length(i + 1, j) >= length(i, j + 1) ? i : j);
-        }
-    }
     return same;
 }
 
@@ -157,12 +152,10 @@ std::size_t original_column(std::string_view compiled, std::size_t column, std::
     const std::size_t next = at == 0 ? 0 : same[at - 1] + 1;
     if (next >= to.size()) return 0;
     std::vector<bool> known(to.size());
-    for (const std::size_t j : same) {
+    for (const std::size_t j : same)
         if (j != nowhere) known[j] = true;
-    }
-    for (std::size_t j = next + 1; j-- > 0 && !to[j].is(";") && !to[j].is("{") && !to[j].is("}");) {
+    for (std::size_t j = next + 1; j-- > 0 && !to[j].is(";") && !to[j].is("{") && !to[j].is("}");)
         if (!known[j]) return start(to[j], original);
-    }
     return start(to[next], original);
 }
 
@@ -298,9 +291,8 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
     constexpr std::string_view library = "metal_stdlib/";
     std::string text = replace_all(errors, Toolchain::shared().headers + "/", library);
     // A compiler that crashes tells its whole story.
-    if (const std::size_t crash = text.find("PLEASE submit a bug report"); crash != std::string::npos) {
+    if (const std::size_t crash = text.find("PLEASE submit a bug report"); crash != std::string::npos)
         text.replace(crash, std::string::npos, "error: the compiler itself failed on this source\n");
-    }
     // Warnings may be as many as lines. Errors are few: the compiler gives up.
     constexpr std::size_t most_messages = 128, longest_line = 1 << 12;
     Lines source_lines(source, name), compiled_lines(compiled, name);
@@ -340,11 +332,10 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
         if (diagnostic.quoted.empty() && message.location.file != name)
             diagnostic.quoted = line_of_file(message.location, include_paths);
         if (diagnostic.quoted.ends_with('\r')) diagnostic.quoted.pop_back();
-        if (diagnostic.quoted.empty()) {
+        if (diagnostic.quoted.empty())
             diagnostic.column = message.column;
-        } else {
+        else
             diagnostic.column = original_column(compiled_lines.at(message.location), message.column, diagnostic.quoted);
-        }
         if (diagnostic.column > 0) diagnostic.column += behind;
         if (diagnostic.quoted.size() > longest_line) diagnostic.quoted.clear();
         result.push_back(std::move(diagnostic));

@@ -176,11 +176,10 @@ std::vector<std::string> environment_of_server(const ProcessStart &start, const 
     std::string others;
     for (const char *variable : start.environment) {
         const std::string_view text = variable;
-        if (text.starts_with(preload)) {
+        if (text.starts_with(preload))
             others = text.substr(preload.size());
-        } else {
+        else
             environment.emplace_back(text);
-        }
     }
     environment.push_back(std::string(preload) + library + (others.empty() ? "" : ":" + others));
     environment.push_back(std::string(SMTL_FORK_SERVER_PROGRAM "=") + program);

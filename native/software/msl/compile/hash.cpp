@@ -82,9 +82,8 @@ std::string Hash::digest() {
         update(&byte, 1);
     }
     std::string text;
-    for (std::uint32_t word : state_) {
+    for (std::uint32_t word : state_)
         for (int shift = 28; shift >= 0; shift -= 4) text += "0123456789abcdef"[word >> shift & 15];
-    }
     return text;
 }
 

@@ -102,9 +102,8 @@ std::string silent_failure(const std::string &program, const std::string &folder
 
 std::vector<const char *> environment_of_programs(const std::string &path, const std::string &temporary) {
     std::vector<const char *> environment;
-    for (char **entry = environ; entry && *entry; ++entry) {
+    for (char **entry = environ; entry && *entry; ++entry)
         if (!is_ours(*entry)) environment.push_back(*entry);
-    }
     // Messages in English, and temporary files where they are cleaned up.
     environment.insert(environment.end(), {path.c_str(), "LC_ALL=C", temporary.c_str()});
     return environment;

@@ -138,9 +138,8 @@ Toolchain find_toolchain() {
     hash.add(smtl_embedded_translator).add(facts.macros);
     for (const std::string &word : toolchain.linker) hash.add(word);
     for (const smtl_math_mode mode : {SMTL_MATH_SAFE, SMTL_MATH_FAST}) {
-        for (const bool sanitize : {false, true}) {
+        for (const bool sanitize : {false, true})
             for (const std::string &word : toolchain.compile_arguments({mode, false, sanitize, false})) hash.add(word);
-        }
     }
     toolchain.fingerprint = hash.digest();
     toolchain.server =
@@ -205,9 +204,8 @@ const Toolchain &Toolchain::shared() {
         static const bool arranged = std::atexit([] {
             // A server that is not ended here ends by itself.
                                          const std::unique_lock ending(mutex, std::try_to_lock);
-                                         for (std::size_t i = 0; ending && i < tried.size(); ++i) {
+                                         for (std::size_t i = 0; ending && i < tried.size(); ++i)
                                              if (tried[i].server) tried[i].server->end();
-                                         }
                                      }) == 0;
         (void)arranged;
     }

@@ -23,9 +23,8 @@ bool is_within(const std::string &path, const std::vector<std::string> &folders)
 
 std::vector<std::string> resolved(const std::vector<std::string> &folders) {
     std::vector<std::string> result;
-    for (const std::string &folder : folders) {
+    for (const std::string &folder : folders)
         if (std::string path = resolved(fs::path(folder)); !path.empty()) result.push_back(std::move(path));
-    }
     return result;
 }
 

@@ -80,9 +80,8 @@ private:
                                    : first >= 0xe0 && first < 0xf0 ? 3
                                    : first >= 0xf0 && first < 0xf5 ? 4
                                                                    : 0;
-        for (std::size_t i = 1; i < length; ++i) {
+        for (std::size_t i = 1; i < length; ++i)
             if ((byte(i) & 0xc0) != 0x80) return 0;
-        }
         // Not UTF-8: encodings that are too long, surrogates, numbers beyond the last character.
         if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0) ||
             (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90))

@@ -279,9 +279,8 @@ size_t smtl_library_arguments(smtl_library *library, const char *function, const
 }
 
 uint32_t smtl_library_max_total_threads(const smtl_library *library, const char *function) {
-    for (size_t i = 0; library && function && i < library->reflection.kernels.size(); ++i) {
+    for (size_t i = 0; library && function && i < library->reflection.kernels.size(); ++i)
         if (library->reflection.kernels[i].name == function) return library->reflection.thread_limits[i];
-    }
     return 0;
 }
 

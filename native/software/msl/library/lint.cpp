@@ -53,9 +53,8 @@ bool blames_our_spaces(const std::string &line) {
 
 // A source that compiles has no errors but those of its address spaces: clang's C++ for OpenCL adds limits of its own.
 bool speaks_of_spaces(const std::string &line) {
-    for (const char *word : {"address space", "__private", "__local", "__global", "__constant", "__generic"}) {
+    for (const char *word : {"address space", "__private", "__local", "__global", "__constant", "__generic"})
         if (line.find(word) != std::string::npos) return true;
-    }
     return false;
 }
 

@@ -37,9 +37,8 @@ std::string string_literal(std::string_view text) {
 // SOFTWARE_METAL_INCLUDE: folders, with colons between them, in which every source's #include "..." looks last.
 void add_include_paths_of_environment(std::vector<std::string> &paths) {
     std::istringstream all(smtl_settings_get()->include);
-    for (std::string path; std::getline(all, path, ':');) {
+    for (std::string path; std::getline(all, path, ':');)
         if (!path.empty()) paths.push_back(path);
-    }
 }
 
 void read_given_options(const smtl_compile_options *options, Options &read) {
@@ -48,9 +47,8 @@ void read_given_options(const smtl_compile_options *options, Options &read) {
         if (!macro.name || !*macro.name) continue;
         read.macros.emplace_back(macro.name, macro.value ? std::optional<std::string>(macro.value) : std::nullopt);
     }
-    for (std::size_t i = 0; options->include_paths && i < options->include_path_count; ++i) {
+    for (std::size_t i = 0; options->include_paths && i < options->include_path_count; ++i)
         if (options->include_paths[i]) read.include_paths.emplace_back(options->include_paths[i]);
-    }
     if (options->name && *options->name) read.name = options->name;
     if (options->language_version != 0) read.language_version = options->language_version;
     read.math_mode = options->math_mode;

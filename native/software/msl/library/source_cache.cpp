@@ -19,9 +19,8 @@ constexpr const char *file_name = "/library";
 // `#include "..."` looks beside the source, and so finds another file in another folder. The other words depend on more
 // than the text.
 bool looks_elsewhere(std::string_view source) {
-    for (std::string_view word : {"__has_include", "__has_embed", "__DATE__", "__TIME__", "__TIMESTAMP__"}) {
+    for (std::string_view word : {"__has_include", "__has_embed", "__DATE__", "__TIME__", "__TIMESTAMP__"})
         if (source.find(word) != std::string_view::npos) return true;
-    }
     for (std::string_view word : {"include", "import", "embed"}) {
         for (std::size_t at = source.find(word); at != std::string_view::npos; at = source.find(word, at + 1)) {
             const std::size_t next = source.find_first_not_of(" \t", at + word.size());

@@ -101,9 +101,8 @@ public:
     std::set<std::size_t> unset_constants(const std::string &errors) const {
         std::set<std::size_t> unset;
         const std::string symbol(constant_symbol);
-        for (std::size_t at = errors.find(symbol); at != std::string::npos; at = errors.find(symbol, at + 1)) {
+        for (std::size_t at = errors.find(symbol); at != std::string::npos; at = errors.find(symbol, at + 1))
             unset.insert(std::strtoul(errors.c_str() + at + symbol.size(), nullptr, 10));
-        }
         return unset;
     }
 
@@ -198,11 +197,10 @@ private:
         const KernelParameter &parameter = kernel.parameters[i];
         if (parameter.kind == ParameterKind::attribute) return "smtl::attribute<smtl::" + parameter.attribute + ">";
         std::string text = "smtl::buffer_argument<";
-        if (parameter.kind == ParameterKind::threadgroup_memory) {
+        if (parameter.kind == ParameterKind::threadgroup_memory)
             text = "smtl::threadgroup_argument<";
-        } else if (parameter.space == AddressSpace::constant && !parameter.addressed) {
+        else if (parameter.space == AddressSpace::constant && !parameter.addressed)
             text = "smtl::constant_argument<";
-        }
         text += std::to_string(library_.reflection.parameters[kernel_][i].index);
         if (!parameter.condition.empty()) text += ", " + presence(i);
         return text + ">";

@@ -237,14 +237,12 @@ StoredType stored_type(std::string_view parameter_type) {
     }
     StoredType type;
     if (words.empty()) return type;
-    for (const std::string &word : words) {
+    for (const std::string &word : words)
         if (!is_instance) type.own += (type.own.empty() ? "" : "::") + word;
-    }
     type.plain = is_instance ? instance_name(words) : words.back();
     type.is_packed = words[0] == "packed_vec" || type.plain.starts_with("packed_");
-    for (const std::string_view prefix : {"packed_", "atomic_"}) {
+    for (const std::string_view prefix : {"packed_", "atomic_"})
         if (type.plain.starts_with(prefix)) type.plain.erase(0, prefix.size());
-    }
     return type;
 }
 

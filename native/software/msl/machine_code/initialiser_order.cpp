@@ -65,9 +65,8 @@ public:
     // Those that run, in an order that computes a value before it is read.
     std::optional<Names> order() {
         Names ordered;
-        for (const std::string_view initialiser : initialisers_) {
+        for (const std::string_view initialiser : initialisers_)
             if (!visit(initialiser, ordered)) return std::nullopt;
-        }
         return ordered;
     }
 
@@ -105,11 +104,10 @@ private:
         for (std::size_t i = list_.empty() ? listed.size() : 0; i < listed.size(); ++i) {
             const auto function = functions_.find(listed[i]);
             if (function == functions_.end()) continue;
-            if (calls_alone(function->second)) {
+            if (calls_alone(function->second))
                 for (const std::string_view called : needs_[listed[i]]) add(called);
-            } else {
+            else
                 add(listed[i]);
-            }
         }
     }
 

@@ -105,9 +105,8 @@ private:
             const std::size_t at = type.find(of);
             const std::size_t count = std::strtoull(std::string(type.substr(1, at - 1)).c_str(), nullptr, 10);
             const std::string_view element = type.substr(at + of.size(), type.size() - at - of.size() - 1);
-            for (std::size_t i = 0; i < count; ++i) {
+            for (std::size_t i = 0; i < count; ++i)
                 if (!add_parts(element, indices + ", i64 " + std::to_string(i), parts)) return false;
-            }
             return true;
         }
         const std::size_t brace = type.starts_with("<{") ? 2 : type.starts_with("{") ? 1 : 0;

@@ -57,18 +57,15 @@ Index skip_operand(const Source &source, Index begin, Index end) {
     } else {
         return begin;
     }
-    while (i < end) {
-        if (source[i].is("(") || source[i].is("[") ||
-            (source[i].is("{") && i > begin && source[i - 1].is_identifier())) {
+    while (i < end)
+        if (source[i].is("(") || source[i].is("[") || (source[i].is("{") && i > begin && source[i - 1].is_identifier()))
             i = source.skip_group(i, end);
-        } else if ((source[i].is(".") || source[i].is("->")) && i + 1 < end && source[i + 1].is_identifier()) {
+        else if ((source[i].is(".") || source[i].is("->")) && i + 1 < end && source[i + 1].is_identifier())
             i += 2;
-        } else if (source[i].is("++") || source[i].is("--")) {
+        else if (source[i].is("++") || source[i].is("--"))
             ++i;
-        } else {
+        else
             break;
-        }
-    }
     return i;
 }
 

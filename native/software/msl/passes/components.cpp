@@ -48,9 +48,8 @@ Index component_begin(const Source &source, Index assignment) {
     }
     if (i == assignment - 1 || i == 0) return assignment;
     if (is_compound_assignment(source[i - 1])) return i;
-    for (const char *before : {";", "{", "}", "(", ")", ",", ":", "=", "else", "do"}) {
+    for (const char *before : {";", "{", "}", "(", ")", ",", ":", "=", "else", "do"})
         if (source[i - 1].is(before)) return i;
-    }
     return assignment;
 }
 
@@ -127,9 +126,8 @@ Index declared_end(const Source &source, Index begin, Index end) {
 bool is_generic_lambda(const Source &source, Index i) {
     if (!source[i].is("]") || !source[i + 1].is("(")) return false;
     const Index past = source.skip_group(i + 1, source.size() - 1);
-    for (Index j = i + 2; j < past; ++j) {
+    for (Index j = i + 2; j < past; ++j)
         if (source[j].is("auto")) return true;
-    }
     return false;
 }
 
@@ -137,9 +135,8 @@ bool is_generic_lambda(const Source &source, Index i) {
 
 void edit_components(Source &source) {
     std::set<std::string_view> overloaded;
-    for (Index i = 0; i + 1 < source.size(); ++i) {
+    for (Index i = 0; i + 1 < source.size(); ++i)
         if (source[i].is("operator") && is_compound_assignment(source[i + 1])) overloaded.insert(source[i + 1].meaning);
-    }
     const Index end = source.size() - 1;
     Index template_end = 0;
     for (Index i = 2; i < end; ++i) {

@@ -44,17 +44,15 @@ void edit_kernel_heads(Source &source, const Declarations &declarations) {
         if (!declaration.parameters && !declaration.explicit_instantiation)
             source.problem(begin, "'kernel' must stand before a function");
         if (declaration.parameters) edit_buffer_arrays(source, *declaration.parameters);
-        for (Index i = begin; i < declaration.head_end; ++i) {
+        for (Index i = begin; i < declaration.head_end; ++i)
             if (source[i].is("kernel")) source[i].erase();
-        }
     }
 }
 
 void reject_stray_kernels(Source &source) {
-    for (Index i = 0; i < source.size(); ++i) {
+    for (Index i = 0; i < source.size(); ++i)
         if (source[i].is("kernel") && !source[i].replaced)
             source.problem(i, "'kernel' must stand before a function outside of functions and types");
-    }
 }
 
 }  // namespace smtl::msl

@@ -41,9 +41,8 @@ constexpr std::size_t most_parameters = 128;
 constexpr std::size_t longest_parameter = 2048;
 
 bool is_input_attribute(std::string_view name) {
-    for (std::string_view input : input_attributes) {
+    for (std::string_view input : input_attributes)
         if (name == input) return true;
-    }
     return false;
 }
 

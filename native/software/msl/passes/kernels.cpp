@@ -27,13 +27,12 @@ std::string describe_indices(const std::vector<KernelParameter> &parameters) {
     for (const KernelParameter &parameter : parameters) {
         if (!text.empty()) text += ", ";
         const std::size_t kind = parameter.kind == ParameterKind::buffer ? 0 : 1;
-        if (parameter.kind == ParameterKind::attribute) {
+        if (parameter.kind == ParameterKind::attribute)
             text += "0";
-        } else if (!parameter.index_expression.empty()) {
+        else if (!parameter.index_expression.empty())
             text += "static_cast<unsigned>(" + parameter.index_expression + ")";
-        } else {
+        else
             text += "::smtl::automatic_index(" + std::to_string(automatic[kind]++) + taken[kind] + ")";
-        }
     }
     return text.empty() ? "0" : text;
 }
@@ -138,10 +137,9 @@ void KernelDefinitions::define(const Declaration &declaration) {
     }
     std::string host_name = declaration.host_name.empty() ? qualified(*declaration.scope, name) : declaration.host_name;
     source_[body_end].appended += define_conditions(source_, constants_, parameters, std::to_string(body_end), {});
-    for (KernelParameter &parameter : parameters) {
+    for (KernelParameter &parameter : parameters)
         if (!parameter.condition.empty())
             parameter.condition = "::" + qualified(*declaration.scope, parameter.condition);
-    }
     // Qualified, since a function of the standard library may have the same name.
     source_[body_end].appended += register_kernel(*declaration.scope, declaration.name_begin, std::move(host_name),
                                                   "&::" + qualified(*declaration.scope, name), std::move(parameters),
@@ -194,9 +192,8 @@ void KernelDefinitions::instantiate(const Declaration &declaration) {
         exact = exact || takes;
     }
     std::vector<KernelParameter> parameters = pattern ? pattern->parameters : given;
-    for (std::size_t i = 0; i < given.size() && i < parameters.size(); ++i) {
+    for (std::size_t i = 0; i < given.size() && i < parameters.size(); ++i)
         if (!given[i].type.empty()) parameters[i].type = given[i].type;
-    }
     const std::size_t colons = name.rfind("::", name.find('<'));
     const std::string scope = colons == std::string::npos ? "" : name.substr(0, colons + 2);
     std::string conditions;
@@ -208,9 +205,8 @@ void KernelDefinitions::instantiate(const Declaration &declaration) {
         parameters[i].condition = "::" + qualified(*declaration.scope, condition);
     }
     std::string thread_limit = source_.spelling(declaration.thread_limit);
-    if (thread_limit.empty() && pattern && !pattern->thread_limit.empty() && count >= pattern->needed_arguments) {
+    if (thread_limit.empty() && pattern && !pattern->thread_limit.empty() && count >= pattern->needed_arguments)
         thread_limit = scope + pattern->thread_limit + "<" + source_.written(arguments) + ">";
-    }
     std::string host_name = declaration.host_name.empty() ? qualified(*declaration.scope, name) : declaration.host_name;
     if (source_.checking()) {  // an explicit instantiation of C++, now that `kernel` and the attributes are gone
         (void)register_kernel(*declaration.scope, declaration.name_begin, std::move(host_name), name,

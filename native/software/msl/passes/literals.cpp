@@ -57,9 +57,8 @@ Decimal decimal(std::string_view text) {
 // zeros and ones, or all others.
 std::strong_ordering compare_hexadecimal(std::string_view text) {
     std::string digits;
-    for (char c : text.substr(0, text.find_first_of("pP"))) {
+    for (char c : text.substr(0, text.find_first_of("pP")))
         if (c != '.' && (c != '0' || !digits.empty())) digits += c;
-    }
     if (digits.find_first_not_of('0', std::min<std::size_t>(digits.size(), 8)) == std::string::npos)
         return std::strong_ordering::equal;
     return digits[8] == '0' ? std::strong_ordering::greater : std::strong_ordering::less;
@@ -113,20 +112,18 @@ void edit_literals(Source &source) {
         }
         if (text.find_first_of(hexadecimal ? "pP" : ".eE") == std::string_view::npos) continue;
         const char last = text.back();
-        if (last == 'h' || last == 'H') {
+        if (last == 'h' || last == 'H')
             token.replace("half(" + rounded_once(text.substr(0, text.size() - 1), half_format) + "f)");
-        } else if (text.ends_with("bf") || text.ends_with("BF")) {
+        else if (text.ends_with("bf") || text.ends_with("BF"))
             token.replace("bfloat(" + rounded_once(text.substr(0, text.size() - 2), bfloat_format) + "f)");
-        } else if ((last >= '0' && last <= '9') || last == '.') {
+        else if ((last >= '0' && last <= '9') || last == '.')
             token.replace(std::string(text) + "f");
-        }
     }
 }
 
 void reject_double(Source &source) {
-    for (Index i = 0; i < source.size(); ++i) {
+    for (Index i = 0; i < source.size(); ++i)
         if (source[i].is("double")) source.problem(i, "'double' is not supported in Metal");
-    }
 }
 
 }  // namespace smtl::msl

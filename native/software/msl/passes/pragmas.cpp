@@ -23,11 +23,10 @@ Setting read_setting(const std::vector<Token> &words) {
     if (words.size() > 3) setting.value = words[3].text;
     const bool formed = is(2, "(") && is(4, ")");
     const bool mode = setting.name == "math_mode", contract = setting.name == "contract";
-    if (mode && !(formed && (setting.value == "safe" || setting.value == "relaxed" || setting.value == "fast"))) {
+    if (mode && !(formed && (setting.value == "safe" || setting.value == "relaxed" || setting.value == "fast")))
         setting.problem = "expected 'math_mode(safe)', 'math_mode(relaxed)' or 'math_mode(fast)'";
-    } else if (contract && !(formed && (setting.value == "off" || setting.value == "on" || setting.value == "fast"))) {
+    else if (contract && !(formed && (setting.value == "off" || setting.value == "on" || setting.value == "fast")))
         setting.problem = "expected 'contract(off)', 'contract(on)' or 'contract(fast)'";
-    }
     return setting;
 }
 
@@ -36,13 +35,12 @@ std::string replace_pragma(Source &source, std::string_view text, Index token, s
     const std::vector<Token> words = tokenize(text);
     if (!words.front().is("fp")) return {};
     const Setting setting = read_setting(words);
-    if (!setting.problem.empty()) {
+    if (!setting.problem.empty())
         source.problem(token, setting.problem, offset);
-    } else if (setting.name == "math_mode") {
+    else if (setting.name == "math_mode")
         safe = safe || setting.value != "fast";
-    } else if (setting.name == "contract") {
+    else if (setting.name == "contract")
         return "#pragma clang fp contract(" + std::string(setting.value) + ")";
-    }
     return {};
 }
 
@@ -57,11 +55,10 @@ bool edit_pragmas(Source &source) {
         for (std::size_t p = 0; p < token.leading.size();) {
             const std::size_t newline = std::min(token.leading.find('\n', p), token.leading.size());
             const std::string_view line = token.leading.substr(p, newline - p);
-            if (line.starts_with(opening)) {
+            if (line.starts_with(opening))
                 leading += replace_pragma(source, line.substr(opening.size()), i, p, safe);
-            } else {
+            else
                 leading += line;
-            }
             if (newline < token.leading.size()) leading += '\n';
             p = newline + 1;
         }

@@ -44,9 +44,8 @@ std::optional<Range> assigned(const Source &source, Index assignment) {
         if (!source[i - 1].is(".") && !source[i - 1].is("->") && !source[i - 1].is("::")) break;
     }
     while (i > 1 && source[i - 1].is("*")) --i;
-    for (const char *before : {";", "{", "}", "(", ")", ",", ":", "=", "else", "do", "return"}) {
+    for (const char *before : {";", "{", "}", "(", ")", ",", ":", "=", "else", "do", "return"})
         if (source[i - 1].is(before)) return Range{i, assignment};
-    }
     return std::nullopt;
 }
 
@@ -73,9 +72,8 @@ public:
     // The counts of assignments stand in each other, up to the same end: they are read from the last one on, and each
     // goes on behind the one that it comes to.
     explicit Counts(const Source &source) : source_(source) {
-        for (Index i = source.size() - 1; i > 0; --i) {
+        for (Index i = source.size() - 1; i > 0; --i)
             if (assigns(i - 1)) assigned_[i - 1] = read(i, true);
-        }
     }
 
     bool assigns(Index i) const { return source_[i].is("<<=") || source_[i].is(">>="); }

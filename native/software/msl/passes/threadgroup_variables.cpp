@@ -66,9 +66,8 @@ ThreadgroupVariables Placement::place(const Declarations &declarations) {
 }
 
 void Placement::mark_placed(Range range) {
-    for (Index i = range.begin; i < range.end; ++i) {
+    for (Index i = range.begin; i < range.end; ++i)
         if (space_named(source_, i) != AddressSpace::none) variables_.placed.insert(i);
-    }
 }
 
 // Statements are found by what may stand before them; whatever else is taken for one has no address space outside of
@@ -114,9 +113,8 @@ void Placement::place_variables(Index begin, Index end, Context context) {
     Specifiers specifiers;
     Index i = read_specifiers(source_, begin, end, specifiers);
     // What stands behind the body of a type belongs to the declaration that began before it.
-    for (Index space : specifiers.spaces) {
+    for (Index space : specifiers.spaces)
         if (!variables_.placed.insert(space).second) return;
-    }
     if (specifiers.alias) context = Context::alias;
     bool is_static = false, unchanging = context != Context::block;
     for (Index j = begin; j < i; ++j) {
@@ -194,11 +192,10 @@ void Placement::share_variables(const Specifiers &specifiers, const std::vector<
     Token &first = source_[at];
     const Token unshared = first;
     const std::string before = first.replaced ? first.replacement : std::string(first.text);
-    if (!source_.checking()) {
+    if (!source_.checking())
         first.replace("static SMTL_THREADGROUP_STORAGE " + before);
-    } else {
+    else
         first.replace(specifiers.spaces.empty() ? "typedef " + before : "typedef");
-    }
     const std::string storing = source_.written(head);
     if (!declarators.front().shared) first = unshared;
     std::string references;

@@ -66,9 +66,8 @@ private:
         constexpr std::size_t most = 64;  // each is compared with those before
         if (problems_.size() == most) return;
         if (tokens_.empty()) tokens_ = tokenize(source_);
-        for (const Problem &known : problems_) {
+        for (const Problem &known : problems_)
             if (known.message == message) return;
-        }
         problems_.push_back({locate(source_, tokens_, token), std::move(message)});
     }
 

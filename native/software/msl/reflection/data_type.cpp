@@ -42,16 +42,14 @@ struct Matrices {
 constexpr std::array<Matrices, 2> matrices = {{{7, "float", 4}, {20, "half", 2}}};
 
 const Matrices *matrices_of(std::uint32_t data_type) {
-    for (const Matrices &all : matrices) {
+    for (const Matrices &all : matrices)
         if (data_type >= all.first && data_type < all.first + 9) return &all;
-    }
     return nullptr;
 }
 
 const Family *family_of(std::uint32_t data_type) {
-    for (const Family &family : families) {
+    for (const Family &family : families)
         if (data_type >= family.scalar && data_type < family.scalar + 4) return &family;
-    }
     return nullptr;
 }
 

@@ -82,9 +82,8 @@ std::optional<Reflection> read_reflection(const Translation &translation, std::s
                 record.count != reflection.kernels[record.number].parameters.size())
                 return std::nullopt;
             reflection.thread_limits[record.number] = record.thread_limit;
-            for (std::uint32_t i = 0; i < record.count; ++i, p += sizeof(ParameterFacts)) {
+            for (std::uint32_t i = 0; i < record.count; ++i, p += sizeof(ParameterFacts))
                 if (!read_at(bytes, p, reflection.parameters[record.number].emplace_back())) return std::nullopt;
-            }
         } else {
             if (record.number >= reflection.constant_facts.size() || record.count != 1) return std::nullopt;
             if (!read_at(bytes, p, reflection.constant_facts[record.number])) return std::nullopt;

@@ -20,9 +20,8 @@ AddressSpace address_space_named(std::string_view text) {
 }
 
 bool is_standard_attribute(std::string_view name) {
-    for (std::string_view standard : standard_attributes) {
+    for (std::string_view standard : standard_attributes)
         if (name == standard) return true;
-    }
     return name.ends_with("::");
 }
 

@@ -41,9 +41,8 @@ Declaration read_head(const Source &source, Index begin, Index end) {
                 if (attribute.name != "host_name") continue;
                 for (Index a = attribute.arguments.begin; a < attribute.arguments.end; ++a) {
                     const std::string_view text = source[a].text;
-                    if (source[a].kind == TokenKind::string && text.size() >= 2) {
+                    if (source[a].kind == TokenKind::string && text.size() >= 2)
                         declaration.host_name += text.substr(1, text.size() - 2);
-                    }
                 }
             }
             i = past;
@@ -162,9 +161,8 @@ bool is_deleted_for_space(const Source &source, const Declaration &declaration, 
     if (declaration.head_end + 1 >= end || !source[declaration.head_end].is("=") ||
         !source[declaration.head_end + 1].is("delete"))
         return false;
-    for (Index i = declaration.parameters->end; i < declaration.head_end; ++i) {
+    for (Index i = declaration.parameters->end; i < declaration.head_end; ++i)
         if (space_named(source, i) != AddressSpace::none) return true;
-    }
     return false;
 }
 
@@ -313,9 +311,8 @@ std::string_view own_name(const Source &source, const Declaration &declaration) 
 
 std::string qualified(const Scope &scope, std::string_view name) {
     std::string text;
-    for (const std::string &outer : scope) {
+    for (const std::string &outer : scope)
         if (!outer.empty()) text += outer + "::";
-    }
     text += name;
     return text;
 }

@@ -40,9 +40,8 @@ Index read_class(const Source &source, Index i, Index end, Specifiers &read) {
     for (Index past = i; i < end && (past = past_attribute(source, i, end)) > i;) i = past;
     i = past_type_name(source, i, end);
     Index open = i;
-    if (open < end && (source[open].is(":") || source[open].is("final"))) {
+    if (open < end && (source[open].is(":") || source[open].is("final")))
         while (open < end && !source[open].is("{") && !source[open].is(";")) ++open;
-    }
     if (open >= end || !source[open].is("{")) return i;
     read.body = open;
     return source.skip_group(open, end);
@@ -143,15 +142,13 @@ Index read_suffix(const Source &source, Index i, Index end, Declarator &read) {
         }
     }
     read.initialised = i < end && (source[i].is("=") || source[i].is("{"));
-    while (i < end && !source[i].is(",")) {
-        if (source[i].is("(") || source[i].is("[") || source[i].is("{")) {
+    while (i < end && !source[i].is(","))
+        if (source[i].is("(") || source[i].is("[") || source[i].is("{"))
             i = source.skip_group(i, end);
-        } else if (source[i].is("<") && source.may_open_arguments(i)) {
+        else if (source[i].is("<") && source.may_open_arguments(i))
             i = source.skip_angles(i, end).value_or(i + 1);
-        } else {
+        else
             ++i;
-        }
-    }
     return i;
 }
 

@@ -73,11 +73,10 @@ void Source::match_brackets() {
     }
     for (Index i = end; i-- > 0;) {
         const Token &token = tokens_[i];
-        if (token.is(";") || closes_bracket(token)) {
+        if (token.is(";") || closes_bracket(token))
             statement_end_[i] = i;
-        } else {
+        else
             statement_end_[i] = statement_end_[opens_bracket(token) ? std::min(closing_[i] + 1, end) : i + 1];
-        }
     }
 }
 

@@ -204,11 +204,10 @@ std::string write(const std::vector<Token> &tokens) {
     std::string text;
     for (const Token &token : tokens) {
         text += token.leading;
-        if (token.replaced) {
+        if (token.replaced)
             text += token.replacement;
-        } else {
+        else
             text += token.text;
-        }
         text += token.appended;
     }
     return text;

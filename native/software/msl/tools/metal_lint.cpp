@@ -13,13 +13,11 @@
 
 int main(int argc, char **argv) {
     std::vector<const char *> folders, files;
-    for (int i = 1; i < argc; ++i) {
-        if (std::strcmp(argv[i], "-I") == 0 && i + 1 < argc) {
+    for (int i = 1; i < argc; ++i)
+        if (std::strcmp(argv[i], "-I") == 0 && i + 1 < argc)
             folders.push_back(argv[++i]);
-        } else {
+        else
             files.push_back(argv[i]);
-        }
-    }
     bool good = !files.empty();
     for (const char *file : files) {
         std::ifstream stream(file, std::ios::binary);

@@ -52,12 +52,8 @@ static void fail(char **reason, const char *what) {
 }
 
 static void destroy(const smtl_dnnl_library *library, compiled *made) {
-    if (made->primitive != NULL) {
-        library->primitive_destroy(made->primitive);
-    }
-    if (made->description != NULL) {
-        library->description_destroy(made->description);
-    }
+    if (made->primitive != NULL) library->primitive_destroy(made->primitive);
+    if (made->description != NULL) library->description_destroy(made->description);
 }
 
 static void destroy_entry(const smtl_dnnl_library *library, entry *made) {
@@ -98,17 +94,11 @@ static const char *compile(const smtl_dnnl_library *library, entry *made) {
         made->convolution.description = smtl_dnnl_describe_convolution(
             any[SOURCE], any[WEIGHTS], any[RESULT], shape->strides, shape->dilations, shape->before, shape->after);
     }
-    for (int i = 0; i < TENSORS; i++) {
-        smtl_dnnl_forget(any[i]);
-    }
-    if (made->convolution.description == NULL) {
-        return described ? "its sizes" : "its strides";
-    }
+    for (int i = 0; i < TENSORS; i++) smtl_dnnl_forget(any[i]);
+    if (made->convolution.description == NULL) return described ? "its sizes" : "its strides";
     for (int i = 0; i < TENSORS; i++) {
         made->liked[i] = library->query_descriptor(made->convolution.description, queries[i], 0);
-        if (!compile_copy(library, made, i)) {
-            return "a change of layout";
-        }
+        if (!compile_copy(library, made, i)) return "a change of layout";
     }
     return library->primitive_create(&made->convolution.primitive, made->convolution.description) == 0
                ? NULL
@@ -117,9 +107,7 @@ static const char *compile(const smtl_dnnl_library *library, entry *made) {
 
 static entry *make(const smtl_dnnl_library *library, const smtl_convolution *shape, char **reason) {
     entry *made = calloc(1, sizeof *made);
-    if (made == NULL) {
-        return NULL;
-    }
+    if (made == NULL) return NULL;
     made->shape = *shape;
     const char *problem = compile(library, made);
     if (problem != NULL) {
@@ -133,9 +121,8 @@ static entry *make(const smtl_dnnl_library *library, const smtl_convolution *sha
 /* Takes the entry that was used longest ago out of the list, if there are too many. */
 static void evict(const smtl_dnnl_library *library) {
     entry **oldest = NULL;
-    for (entry **link = &entries; entry_count > MOST_ENTRIES && *link != NULL; link = &(*link)->next) {
+    for (entry **link = &entries; entry_count > MOST_ENTRIES && *link != NULL; link = &(*link)->next)
         oldest = (*link)->users == 0 ? link : oldest;
-    }
     if (oldest != NULL) {
         entry *evicted = *oldest;
         *oldest = evicted->next;
@@ -148,9 +135,7 @@ static void evict(const smtl_dnnl_library *library) {
 static entry *enter(const smtl_dnnl_library *library, const smtl_convolution *shape, char **reason) {
     pthread_mutex_lock(&mutex);
     entry **link = &entries;
-    while (*link != NULL && memcmp(&(*link)->shape, shape, sizeof *shape) != 0) {
-        link = &(*link)->next;
-    }
+    while (*link != NULL && memcmp(&(*link)->shape, shape, sizeof *shape) != 0) link = &(*link)->next;
     entry *found = *link;
     if (found != NULL) {
         *link = found->next;
@@ -194,14 +179,9 @@ static bool execute(const smtl_dnnl_library *library, const compiled *made, cons
     }
     done = done && library->primitive_execute(made->primitive, stream, count + 1, arguments) == 0 &&
            library->stream_wait(stream) == 0;
-    for (int i = 0; i <= count; i++) {
-        if (arguments[i].memory != NULL) {
-            library->memory_destroy(arguments[i].memory);
-        }
-    }
-    if (stream != NULL) {
-        library->stream_destroy(stream);
-    }
+    for (int i = 0; i <= count; i++)
+        if (arguments[i].memory != NULL) library->memory_destroy(arguments[i].memory);
+    if (stream != NULL) library->stream_destroy(stream);
     free(scratch);
     return done;
 }
@@ -216,9 +196,7 @@ static bool run_copy(const smtl_dnnl_library *library, const entry *used, int wh
 
 /* The kept weights; NULL if there are none for this shape. */
 static void *kept_weights(const smtl_dnnl_library *library, const entry *used, void *own, smtl_dnnl_weights *kept) {
-    if (kept == NULL || used->copies[WEIGHTS].primitive == NULL) {
-        return NULL;
-    }
+    if (kept == NULL || used->copies[WEIGHTS].primitive == NULL) return NULL;
     void *bytes = NULL;
     pthread_mutex_lock(&kept->mutex);
     if (kept->bytes == NULL && allocate(library, used->liked[WEIGHTS], &bytes)) {
@@ -236,9 +214,7 @@ static void *kept_weights(const smtl_dnnl_library *library, const entry *used, v
 
 smtl_dnnl_weights *smtl_dnnl_weights_create(void) {
     smtl_dnnl_weights *kept = calloc(1, sizeof *kept);
-    if (kept != NULL) {
-        pthread_mutex_init(&kept->mutex, NULL);
-    }
+    if (kept != NULL) pthread_mutex_init(&kept->mutex, NULL);
     return kept;
 }
 
@@ -263,15 +239,11 @@ static bool run(const smtl_dnnl_library *library, const entry *used, void *const
         const bool copied = used->copies[i].primitive != NULL;
         done = done && (!copied || allocate(library, used->liked[i], &memory[i]));
         bytes[i] = copied ? memory[i] : own[i];
-        if (copied && i != RESULT) {
-            done = done && run_copy(library, used, i, own[i], memory[i]);
-        }
+        if (copied && i != RESULT) done = done && run_copy(library, used, i, own[i], memory[i]);
     }
     done = done && execute(library, &used->convolution, names, used->liked, bytes, TENSORS) &&
            (memory[RESULT] == NULL || run_copy(library, used, RESULT, own[RESULT], memory[RESULT]));
-    for (int i = 0; i < TENSORS; i++) {
-        free(memory[i]);
-    }
+    for (int i = 0; i < TENSORS; i++) free(memory[i]);
     return done;
 }
 
@@ -283,14 +255,10 @@ bool smtl_dnnl_convolution(const smtl_convolution *shape, const float *source, c
         return false;
     }
     entry *used = enter(library, shape, reason);
-    if (used == NULL) {
-        return false;
-    }
+    if (used == NULL) return false;
     void *const own[] = {(void *)source, (void *)weights, result};
     const bool done = run(library, used, own, kept);
     leave(used);
-    if (!done) {
-        fail(reason, "it does not run");
-    }
+    if (!done) fail(reason, "it does not run");
     return done;
 }

@@ -62,9 +62,7 @@ static bool make_engine(void *handle) {
     int (*set_scratchpad)(void *, int);
     int (*set_profiling)(unsigned);
     /* Else it looks for a profiler on the thread that first needs generated code. */
-    if (find(handle, "dnnl_set_jit_profiling_flags", &set_profiling)) {
-        set_profiling(0);
-    }
+    if (find(handle, "dnnl_set_jit_profiling_flags", &set_profiling)) set_profiling(0);
     return find(handle, "dnnl_engine_create", &engine_create) &&
            find(handle, "dnnl_primitive_attr_create", &attributes_create) &&
            find(handle, "dnnl_primitive_attr_set_scratchpad_mode", &set_scratchpad) &&
@@ -75,9 +73,7 @@ static bool make_engine(void *handle) {
 /* The name or path that the user has set, or the newest version that distributions have. */
 static void *open_library(void) {
     const char *set = smtl_settings_get()->dnnl;
-    if (set[0] != '\0') {
-        return dlopen(set, RTLD_NOW | RTLD_LOCAL);
-    }
+    if (set[0] != '\0') return dlopen(set, RTLD_NOW | RTLD_LOCAL);
     void *handle = dlopen("libdnnl.so.3", RTLD_NOW | RTLD_LOCAL);
     return handle != NULL ? handle : dlopen("libdnnl.so.2", RTLD_NOW | RTLD_LOCAL);
 }
@@ -144,9 +140,7 @@ void *smtl_dnnl_describe(smtl_dnnl_descriptor_storage *storage, int rank, const 
 }
 
 void smtl_dnnl_forget(void *descriptor) {
-    if (!library.is_version_2 && descriptor != NULL) {
-        library.descriptor_destroy(descriptor);
-    }
+    if (!library.is_version_2 && descriptor != NULL) library.descriptor_destroy(descriptor);
 }
 
 void *smtl_dnnl_describe_convolution(const void *source, const void *weights, const void *result,
@@ -156,9 +150,7 @@ void *smtl_dnnl_describe_convolution(const void *source, const void *weights, co
     if (library.is_version_2) {
         static const size_t larger_than_any = 64 << 10;
         void *operation = calloc(1, larger_than_any);
-        if (operation == NULL) {
-            return NULL;
-        }
+        if (operation == NULL) return NULL;
         if (library.init_convolution(operation, FORWARD_INFERENCE, CONVOLUTION_DIRECT, source, weights, NULL, result,
                                      strides, dilations, before, after) != 0 ||
             library.create_description(&description, operation, library.user_scratchpad, library.engine, NULL) != 0) {

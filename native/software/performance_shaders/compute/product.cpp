@@ -119,11 +119,10 @@ private:
             c = {result_.numbers(), result.columns, false};
         }
         const float beta = product_.beta;
-        if (beta != 0 && !(in_place && addend.bytes == result.bytes)) {
+        if (beta != 0 && !(in_place && addend.bytes == result.bytes))
             for (size_t row = 0; row < result.rows; ++row)
                 smtl_read_numbers(c.numbers + row * c.stride, addend.bytes + row * addend.row_stride, addend.type,
                                   addend.column_stride, result.columns);
-        }
         if (!smtl_dnnl_product(a.transposed, b.transposed, (int64_t)result.rows, (int64_t)result.columns,
                                (int64_t)interior, product_.alpha, a.numbers, (int64_t)a.stride, b.numbers,
                                (int64_t)b.stride, beta, c.numbers, (int64_t)c.stride, reason_))

@@ -46,9 +46,7 @@ static inline bool smtl_is_readable(uint32_t type) {
 
 static inline size_t smtl_tensor_count(const smtl_tensor *tensor) {
     size_t count = 1;
-    for (uint32_t i = 0; i < tensor->rank; i++) {
-        count *= tensor->lengths[i];
-    }
+    for (uint32_t i = 0; i < tensor->rank; i++) count *= tensor->lengths[i];
     return count;
 }
 

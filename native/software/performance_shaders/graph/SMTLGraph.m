@@ -15,9 +15,7 @@
 @implementation MPSGraphExecutionDescriptor
 
 - (void)dealloc {
-    if (_completionHandler != NULL) {
-        Block_release(_completionHandler);
-    }
+    if (_completionHandler != NULL) Block_release(_completionHandler);
     [super dealloc];
 }
 
@@ -28,9 +26,7 @@
 - (void)setCompletionHandler:(MPSGraphCompletionHandler)completionHandler {
     MPSGraphCompletionHandler old = _completionHandler;
     _completionHandler = SMTLCopyBlock(completionHandler);
-    if (old != NULL) {
-        Block_release(old);
-    }
+    if (old != NULL) Block_release(old);
 }
 
 @end
@@ -70,9 +66,7 @@ void SMTLRunGraph(const char *where, id<MTLCommandQueue> queue, void (^encode)(M
 }
 
 - (void)dealloc {
-    for (MPSGraphTensor *tensor in _tensors) {
-        [[tensor operation] setGraph:nil];
-    }
+    for (MPSGraphTensor *tensor in _tensors) [[tensor operation] setGraph:nil];
     [_placeholders release];
     [_tensors release];
     [super dealloc];
@@ -94,9 +88,7 @@ void SMTLRunGraph(const char *where, id<MTLCommandQueue> queue, void (^encode)(M
         MPSGraphTensor *input = [inputs objectAtIndex:i];
         SMTL_REQUIRE([_tensors indexOfObjectIdenticalTo:input] != NSNotFound, where,
                      @"tensor %lu belongs to another graph", (unsigned long)i);
-        if ([input shape] == nil || [[input shape] containsObject:[NSNumber numberWithInt:-1]]) {
-            return nil;
-        }
+        if ([input shape] == nil || [[input shape] containsObject:[NSNumber numberWithInt:-1]]) return nil;
         tensors[i] = SMTLTensorOfShape(where, [input shape], [input dataType]);
     }
     const smtl_tensor result = [operation resultOf:tensors where:where];
@@ -112,9 +104,7 @@ void SMTLRunGraph(const char *where, id<MTLCommandQueue> queue, void (^encode)(M
                                                                   shape:shape] autorelease];
     [operation setGraph:self];
     [_tensors addObject:tensor];
-    if (fed) {
-        [_placeholders addObject:tensor];
-    }
+    if (fed) [_placeholders addObject:tensor];
     return tensor;
 }
 
@@ -130,9 +120,7 @@ void SMTLRunGraph(const char *where, id<MTLCommandQueue> queue, void (^encode)(M
     id<MTLDevice> metal = [device metalDevice];
     NSArray *tensors = [[feeds allKeys] sortedArrayUsingSelector:@selector(compare:)];
     NSMutableArray *types = [NSMutableArray array];
-    for (MPSGraphTensor *tensor in tensors) {
-        [types addObject:[feeds objectForKey:tensor]];
-    }
+    for (MPSGraphTensor *tensor in tensors) [types addObject:[feeds objectForKey:tensor]];
     return [[[MPSGraphExecutable alloc] initWithGraph:self device:metal feeds:tensors types:types targets:targetTensors
                                                 where:where] autorelease];
 }
@@ -186,9 +174,7 @@ void SMTLRunGraph(const char *where, id<MTLCommandQueue> queue, void (^encode)(M
     SMTL_REQUIRE(resultsDictionary != nil, where, @"resultsDictionary must not be nil");
     NSArray *targets = [resultsDictionary allKeys];
     NSMutableArray *results = [NSMutableArray array];
-    for (MPSGraphTensor *target in targets) {
-        [results addObject:[resultsDictionary objectForKey:target]];
-    }
+    for (MPSGraphTensor *target in targets) [results addObject:[resultsDictionary objectForKey:target]];
     [self encodeTo:commandBuffer feeds:feeds targets:targets results:results where:where];
     [self callHandlerOf:executionDescriptor with:resultsDictionary after:commandBuffer];
 }
@@ -197,9 +183,8 @@ void SMTLRunGraph(const char *where, id<MTLCommandQueue> queue, void (^encode)(M
                  with:(NSDictionary *)results
                 after:(id<MTLCommandBuffer>)commandBuffer {
     MPSGraphCompletionHandler handler = [descriptor completionHandler];
-    if (handler != NULL) {
+    if (handler != NULL)
         [commandBuffer addCompletedHandler:^(id<MTLCommandBuffer> completed) { handler(results, [completed error]); }];
-    }
 }
 
 - (MPSGraphTensorDataDictionary *)runWithMTLCommandQueue:(id<MTLCommandQueue>)commandQueue

@@ -140,9 +140,8 @@ static const int from_nhwc[] = {0, 3, 1, 2}, to_nhwc[] = {0, 2, 3, 1}, from_hwio
                      UNSIGNED(values[i]));
     }
     const NSUInteger paddings[] = {[d paddingLeft], [d paddingRight], [d paddingTop], [d paddingBottom]};
-    for (unsigned i = 0; i < sizeof paddings / sizeof paddings[0]; i++) {
+    for (unsigned i = 0; i < sizeof paddings / sizeof paddings[0]; i++)
         SMTL_REQUIRE(paddings[i] <= INT32_MAX, where, @"a padding of %lu is not below 2^31", UNSIGNED(paddings[i]));
-    }
     SMTL_REQUIRE([d dataLayout] == MPSGraphTensorNamedDataLayoutNCHW ||
                      [d dataLayout] == MPSGraphTensorNamedDataLayoutNHWC,
                  where, @"dataLayout %lu is neither NCHW nor NHWC", UNSIGNED([d dataLayout]));

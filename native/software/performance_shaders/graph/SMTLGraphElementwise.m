@@ -28,9 +28,7 @@ void SMTLRecordCopy(const SMTLGraphStep *step, const smtl_tensor *source, const 
 
 - (smtl_tensor)resultOf:(const smtl_tensor *)inputs where:(const char *)where {
     const smtl_tensor *all[SMTL_MOST_OPERANDS];
-    for (NSUInteger i = 0; i < [_inputTensors count]; i++) {
-        all[i] = &inputs[i];
-    }
+    for (NSUInteger i = 0; i < [_inputTensors count]; i++) all[i] = &inputs[i];
     smtl_tensor result = SMTLCommonShape(where, all, [_inputTensors count], 0);
     result.type = _type;
     return result;
@@ -60,23 +58,17 @@ void SMTLRecordCopy(const SMTLGraphStep *step, const smtl_tensor *source, const 
 static void place_operands(const SMTLNormalization *self, const smtl_tensor *inputs, smtl_tensor *operands) {
     memcpy(operands, inputs, 3 * sizeof *operands);
     memset(operands + 3, 0, 2 * sizeof *operands);
-    if (self->_has_gamma) {
-        operands[3] = inputs[3];
-    }
-    if (self->_has_beta) {
-        operands[4] = inputs[3 + self->_has_gamma];
-    }
+    if (self->_has_gamma) operands[3] = inputs[3];
+    if (self->_has_beta) operands[4] = inputs[3 + self->_has_gamma];
 }
 
 - (smtl_tensor)resultOf:(const smtl_tensor *)inputs where:(const char *)where {
     static NSString *const names[] = {@"tensor", @"mean", @"variance", @"gamma", @"beta"};
     smtl_tensor operands[SMTL_MOST_OPERANDS];
     place_operands(self, inputs, operands);
-    for (int i = 1; i < SMTL_MOST_OPERANDS; i++) {
-        if (i < 3 || (i == 3 ? _has_gamma : _has_beta)) {
+    for (int i = 1; i < SMTL_MOST_OPERANDS; i++)
+        if (i < 3 || (i == 3 ? _has_gamma : _has_beta))
             SMTLBroadcastTensor(where, names[i], &operands[i], inputs[0].lengths, inputs[0].rank, 0);
-        }
-    }
     return inputs[0];
 }
 
@@ -84,11 +76,9 @@ static void place_operands(const SMTLNormalization *self, const smtl_tensor *inp
     smtl_elementwise call = {
         .function = SMTL_NORMALIZE, .count = SMTL_MOST_OPERANDS, .epsilon = _epsilon, .result = *result};
     place_operands(self, inputs, call.operands);
-    for (uint32_t i = 0; i < call.count; i++) {
-        if (call.operands[i].bytes != NULL) {
+    for (uint32_t i = 0; i < call.count; i++)
+        if (call.operands[i].bytes != NULL)
             SMTLBroadcastTensor(step->where, @"operand", &call.operands[i], result->lengths, result->rank, 0);
-        }
-    }
     SMTLRecordStep(step, run_elementwise, &call, sizeof call);
 }
 
@@ -139,12 +129,8 @@ void SMTLNameElementwise(void) {}
     const char *where = "-[MPSGraph normalizationWithTensor:meanTensor:varianceTensor:...]";
     REQUIRE_TENSORS(tensor != nil && mean != nil && variance != nil);
     NSMutableArray *inputs = [NSMutableArray arrayWithObjects:tensor, mean, variance, nil];
-    if (gamma != nil) {
-        [inputs addObject:gamma];
-    }
-    if (beta != nil) {
-        [inputs addObject:beta];
-    }
+    if (gamma != nil) [inputs addObject:gamma];
+    if (beta != nil) [inputs addObject:beta];
     SMTLNormalization *normalization = [[SMTLNormalization alloc] initWithInputs:inputs name:name];
     normalization->_has_gamma = gamma != nil;
     normalization->_has_beta = beta != nil;

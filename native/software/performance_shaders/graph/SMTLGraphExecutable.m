@@ -8,9 +8,7 @@
 @implementation MPSGraphExecutableExecutionDescriptor
 
 - (void)dealloc {
-    if (_completionHandler != NULL) {
-        Block_release(_completionHandler);
-    }
+    if (_completionHandler != NULL) Block_release(_completionHandler);
     [super dealloc];
 }
 
@@ -27,9 +25,7 @@
 - (void)setCompletionHandler:(MPSGraphExecutableCompletionHandler)completionHandler {
     MPSGraphExecutableCompletionHandler old = _completionHandler;
     _completionHandler = SMTLCopyBlock(completionHandler);
-    if (old != NULL) {
-        Block_release(old);
-    }
+    if (old != NULL) Block_release(old);
 }
 
 @end
@@ -79,16 +75,12 @@ static NSString *describe(const smtl_tensor *tensor) {
                      @"a target belongs to another graph");
         need[[target index]] = 1;
     }
-    for (NSUInteger i = count; i-- > 0;) {
-        for (MPSGraphTensor *input in need[i] ? [[[tensors objectAtIndex:i] operation] inputTensors] : nil) {
+    for (NSUInteger i = count; i-- > 0;)
+        for (MPSGraphTensor *input in need[i] ? [[[tensors objectAtIndex:i] operation] inputTensors] : nil)
             need[[input index]] = 1;
-        }
-    }
     NSMutableArray *steps = [NSMutableArray array];
     for (NSUInteger i = 0; i < count; i++) {
-        if (!need[i]) {
-            continue;
-        }
+        if (!need[i]) continue;
         MPSGraphTensor *tensor = [tensors objectAtIndex:i];
         SMTLGraphOperation *operation = (SMTLGraphOperation *)[tensor operation];
         if ([operation isPlaceholder]) {
@@ -100,9 +92,7 @@ static NSString *describe(const smtl_tensor *tensor) {
         } else {
             smtl_tensor inputs[SMTL_MAX_RANK];
             NSUInteger next = 0;
-            for (MPSGraphTensor *input in [operation inputTensors]) {
-                inputs[next++] = shape[[input index]];
-            }
+            for (MPSGraphTensor *input in [operation inputTensors]) inputs[next++] = shape[[input index]];
             shape[i] = [operation resultOf:inputs where:where];
             SMTLPackTensor(&shape[i]);
         }
@@ -201,9 +191,7 @@ static NSString *describe(const smtl_tensor *tensor) {
 
 /* YES if the operation's result is memory of its own. */
 static BOOL is_computed(SMTLGraphOperation *operation, const SMTLRegion *regions, const SMTLRegion *region) {
-    if ([operation isSource]) {
-        return NO;
-    }
+    if ([operation isSource]) return NO;
     const SMTLRegion *first = &regions[[(MPSGraphTensor *)[[operation inputTensors] objectAtIndex:0] index]];
     smtl_tensor view = region->tensor;
     return ![operation view:&first->tensor result:&view];
@@ -215,9 +203,7 @@ static BOOL is_computed(SMTLGraphOperation *operation, const SMTLRegion *regions
          where:(const char *)where {
     SMTLGraphOperation *operation = (SMTLGraphOperation *)[tensor operation];
     SMTLRegion *result = &regions[[tensor index]];
-    if (!is_computed(operation, regions, result)) {
-        return;
-    }
+    if (!is_computed(operation, regions, result)) return;
     smtl_tensor tensors[SMTL_MAX_RANK];
     SMTLHostAccess accesses[SMTL_MAX_RANK + 1];
     NSUInteger count = 0;
@@ -275,16 +261,13 @@ static BOOL is_computed(SMTLGraphOperation *operation, const SMTLRegion *regions
     [self placeInputs:inputs results:results regions:regions device:device where:where];
     SMTLCommandEncoder *encoder = (SMTLCommandEncoder *)[own blitCommandEncoder];
     @try {
-        for (MPSGraphTensor *tensor in _steps) {
-            [self record:tensor regions:regions encoder:encoder where:where];
-        }
+        for (MPSGraphTensor *tensor in _steps) [self record:tensor regions:regions encoder:encoder where:where];
         [self copyResults:results regions:regions encoder:encoder where:where];
     } @finally {
         [encoder endEncoding];
     }
-    for (MPSGraphTensorData *result in _options &MPSGraphOptionsSynchronizeResults ? results : nil) {
+    for (MPSGraphTensorData *result in _options &MPSGraphOptionsSynchronizeResults ? results : nil)
         [[result mpsndarray] synchronizeOnCommandBuffer:own];
-    }
     return results;
 }
 
@@ -295,9 +278,8 @@ static BOOL is_computed(SMTLGraphOperation *operation, const SMTLRegion *regions
     const char *where = "-[MPSGraphExecutable encodeToCommandBuffer:inputsArray:resultsArray:executionDescriptor:]";
     NSArray *results = [self encodeTo:commandBuffer inputs:inputsArray results:resultsArray where:where];
     MPSGraphExecutableCompletionHandler handler = [executionDescriptor completionHandler];
-    if (handler != NULL) {
+    if (handler != NULL)
         [commandBuffer addCompletedHandler:^(id<MTLCommandBuffer> completed) { handler(results, [completed error]); }];
-    }
     return results;
 }
 

@@ -119,9 +119,8 @@ void SMTLNameMemory(void) {}
     const smtl_tensor tensor = SMTLTensorOfShape(where, shape, dataType);
     NSMutableData *data = [NSMutableData dataWithLength:SMTLTensorExtent(&tensor)];
     const float number = (float)scalar;
-    for (NSUInteger at = 0; at < [data length]; at += smtl_type_size(dataType)) {
+    for (NSUInteger at = 0; at < [data length]; at += smtl_type_size(dataType))
         smtl_write_numbers((uint8_t *)[data mutableBytes] + at, dataType, 0, &number, 1);
-    }
     return [self constantWithData:data shape:shape dataType:dataType];
 }
 

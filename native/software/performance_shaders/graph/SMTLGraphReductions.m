@@ -42,18 +42,14 @@ static smtl_tensor reorder(const smtl_tensor *tensor, const bool *moved, bool ke
 
 - (void)mark:(bool *)reduced of:(const smtl_tensor *)tensor where:(const char *)where {
     memset(reduced, 0, SMTL_MAX_RANK * sizeof *reduced);
-    for (NSNumber *axis in _axes) {
-        reduced[SMTLCheckAxis(where, [axis longLongValue], tensor)] = true;
-    }
+    for (NSNumber *axis in _axes) reduced[SMTLCheckAxis(where, [axis longLongValue], tensor)] = true;
 }
 
 - (smtl_tensor)resultOf:(const smtl_tensor *)inputs where:(const char *)where {
     smtl_tensor result = inputs[0];
     bool reduced[SMTL_MAX_RANK];
     [self mark:reduced of:inputs where:where];
-    for (uint32_t i = 0; i < result.rank; i++) {
-        result.lengths[i] = reduced[i] ? 1 : result.lengths[i];
-    }
+    for (uint32_t i = 0; i < result.rank; i++) result.lengths[i] = reduced[i] ? 1 : result.lengths[i];
     if ([_inputTensors count] == 2) {
         smtl_tensor mean = inputs[1];
         SMTLBroadcastTensor(where, @"mean", &mean, result.lengths, result.rank, 0);

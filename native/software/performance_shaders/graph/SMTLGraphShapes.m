@@ -25,16 +25,14 @@
     NSUInteger known = 1, open = NSNotFound;
     for (NSUInteger i = 0; i < [_wanted count]; i++) {
         NSNumber *length = [_wanted objectAtIndex:i];
-        if ([length longLongValue] == -1 && open == NSNotFound) {
+        if ([length longLongValue] == -1 && open == NSNotFound)
             open = i;
-        } else {
+        else
             known *= [length unsignedLongValue];
-        }
         [shape addObject:length];
     }
-    if (open != NSNotFound && known != 0 && count % known == 0) {
+    if (open != NSNotFound && known != 0 && count % known == 0)
         [shape replaceObjectAtIndex:open withObject:[NSNumber numberWithUnsignedLong:count / known]];
-    }
     const smtl_tensor result = SMTLTensorOfShape(where, shape, _type);
     SMTL_REQUIRE(smtl_tensor_count(&result) == count, where, @"the shape %@ must have the %lu elements of %@",
                  SMTLDescribeLengths(result.lengths, result.rank), (unsigned long)count,

@@ -371,10 +371,9 @@ int main() {
         if (!CHECK(result(program, "k") == sums)) std::printf("%s\n", parameter.c_str());
     }
     for (std::string source : refused) {
-        for (const auto &[mark, text] : {std::pair<std::string, std::string>{"@P", head}, {"@", scan}}) {
+        for (const auto &[mark, text] : {std::pair<std::string, std::string>{"@P", head}, {"@", scan}})
             for (std::size_t at = source.find(mark); at != std::string::npos; at = source.find(mark, at + text.size()))
                 source.replace(at, mark.size(), text);
-        }
         const compiled library(source);
         if (!CHECK(!library.library && library.log.find("under a branch") != std::string::npos))
             std::printf("%s\n%s\n", source.c_str(), library.log.c_str());
@@ -390,11 +389,9 @@ int main() {
     for (std::size_t at = source.find("SMTL"); at != std::string::npos; at = source.find("SMTL", at))
         source.replace(at, 4, head);
     metal_program program(source);
-    for (int k = 0; k < 13; ++k) {
+    for (int k = 0; k < 13; ++k)
         if (!CHECK(result(program, "function" + std::to_string(k)) == sums)) std::printf("function%d\n", k);
-    }
-    for (int k = 0; k < 6; ++k) {
+    for (int k = 0; k < 6; ++k)
         if (!CHECK(result(program, "meet" + std::to_string(k)) == met)) std::printf("meet%d\n", k);
-    }
     return check::report("engine/branches_test");
 }

@@ -137,12 +137,11 @@ void from_many_threads(metal_program &program) {
         threads.emplace_back([&, t] {
             std::vector<float> x(3000);
             std::vector<uint64_t> distance = {uint64_t(1) << 44};
-            for (int round = 0; round < 20; ++round) {
+            for (int round = 0; round < 20; ++round)
                 if (t % 2 == 0)
                     right[t] += !dispatch(bad).buffer(0, x).buffer(1, distance).run({256}, {64}).empty();
                 else
                     right[t] += dispatch(good).buffer(0, x).run({3000}, {100}).empty() && x[2999] == float(round + 1);
-            }
         });
     for (std::thread &thread : threads) thread.join();
     for (int count : right) CHECK(count == 20);

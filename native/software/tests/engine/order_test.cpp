@@ -115,12 +115,11 @@ int main() {
     CHECK(one != plain);
     /* Threadgroups are out of order, and threads within them, too. */
     unsigned group_steps = 0, thread_steps = 0;
-    for (uint32_t i = 1; i < threads; ++i) {
+    for (uint32_t i = 1; i < threads; ++i)
         if (one[i] / group != one[i - 1] / group)
             group_steps += one[i] / group != one[i - 1] / group + 1;
         else
             thread_steps += one[i] != one[i - 1] + 1;
-    }
     CHECK(group_steps > 2 && thread_steps > 800);
     poison();
     return check::report("engine/order_test");

@@ -7,9 +7,7 @@
 static void add_argument(NSMutableString *text, NSUInteger index, BOOL pointer, size_t offset, size_t target) {
     [text
         appendFormat:@"%@%lu%c%zu", [text length] == 0 ? @"" : @" ", (unsigned long)index, pointer ? '>' : '=', offset];
-    if (target > 0) {
-        [text appendFormat:@"[%zu]", target];
-    }
+    if (target > 0) [text appendFormat:@"[%zu]", target];
 }
 
 static void encode_argument(NSMutableString *text, id<MTLArgumentEncoder> encoder, NSUInteger index,
@@ -19,15 +17,12 @@ static void encode_argument(NSMutableString *text, id<MTLArgumentEncoder> encode
     @try {
         [encoder setBuffer:arguments offset:0 atIndex:index];
     } @catch (NSException *exception) {
-        if ([[exception reason] rangeOfString:@"of another type"].location != NSNotFound) {
+        if ([[exception reason] rangeOfString:@"of another type"].location != NSNotFound)
             add_argument(text, index, NO, (size_t)((char *)[encoder constantDataAtIndex:index] - (char *)words), 0);
-        }
         return;
     }
     size_t written = 0;
-    while (words[written] == 0) {
-        written++;
-    }
+    while (words[written] == 0) written++;
     CHECK(words[written] == [arguments gpuAddress]);
     id<MTLArgumentEncoder> inner = [encoder newArgumentEncoderForBufferAtIndex:index];
     add_argument(text, index, YES, written * sizeof *words, [inner encodedLength]);
@@ -36,14 +31,10 @@ static void encode_argument(NSMutableString *text, id<MTLArgumentEncoder> encode
 
 static NSString *encoded(id<MTLArgumentEncoder> encoder, NSUInteger beyond) {
     NSMutableString *text = [NSMutableString string];
-    if (encoder == nil) {
-        return text;
-    }
+    if (encoder == nil) return text;
     id<MTLBuffer> arguments = [device newBufferWithLength:[encoder encodedLength] + 8 options:0];
     [encoder setArgumentBuffer:arguments offset:0];
-    for (NSUInteger index = 0; index < beyond; index++) {
-        encode_argument(text, encoder, index, arguments);
-    }
+    for (NSUInteger index = 0; index < beyond; index++) encode_argument(text, encoder, index, arguments);
     [arguments release];
     return text;
 }
@@ -61,9 +52,8 @@ static void add_reflected(NSMutableString *text, MTLType *type, NSUInteger index
         MTLType *inside = [array elementStructType];
         inside = inside != nil ? inside : [array elementArrayType];
         inside = inside != nil ? inside : [array elementPointerType];
-        for (NSUInteger i = 0; i < [array arrayLength]; i++) {
+        for (NSUInteger i = 0; i < [array arrayLength]; i++)
             add_reflected(text, inside, index + i * [array argumentIndexStride], offset + i * [array stride]);
-        }
     } else {
         const BOOL pointer = [type dataType] == MTLDataTypePointer;
         const BOOL whole = pointer && [(MTLPointerType *)type elementStructType] != nil;
@@ -76,9 +66,7 @@ static id<MTLLibrary> library_of(NSString *declarations) {
     NSString *text = [@"#include <metal_stdlib>\nusing namespace metal;\n" stringByAppendingString:declarations];
     id<MTLLibrary> library = [device newLibraryWithSource:text options:nil error:&error];
     CHECK(library != nil);
-    if (library == nil) {
-        fprintf(stderr, "%s\n%s\n", [text UTF8String], [[error localizedDescription] UTF8String]);
-    }
+    if (library == nil) fprintf(stderr, "%s\n%s\n", [text UTF8String], [[error localizedDescription] UTF8String]);
     return library;
 }
 
@@ -297,15 +285,12 @@ static NSString *add_member(model *structure, unsigned number, const model *stru
     for (unsigned dimensions = below(3); dimensions > 0; dimensions--) {
         const unsigned length = 1 + below(3);
         elements *= length;
-        if (below(2) == 0) {
+        if (below(2) == 0)
             spelling = [NSString stringWithFormat:@"array<%@, %u>", spelling, length];
-        } else {
+        else
             lengths = [lengths stringByAppendingFormat:@"[%u]", length];
-        }
     }
-    if (structure->count + elements * base.count > MOST_ARGUMENTS) {
-        return @"";
-    }
+    if (structure->count + elements * base.count > MOST_ARGUMENTS) return @"";
     if (below(4) == 0) {
         structure->indices += below(3);
         attribute = [NSString stringWithFormat:@" [[id(%zu)]]", structure->indices];
@@ -334,9 +319,8 @@ static void test_generated(void) {
         for (unsigned i = 0; i < STRUCTURES; i++) {
             structures[i] = (model){.alignment = 1};
             [declarations appendFormat:@"struct S%u {", i];
-            for (unsigned number = 0, members = 1 + below(4); number < members || structures[i].count == 0; number++) {
+            for (unsigned number = 0, members = 1 + below(4); number < members || structures[i].count == 0; number++)
                 [declarations appendString:add_member(&structures[i], number, structures, i)];
-            }
             structures[i].size = aligned(structures[i].size, structures[i].alignment);
             [declarations appendFormat:@" };\nkernel void k%u(constant S%u &s [[buffer(0)]]) { (void)s; }\n", i, i];
         }

@@ -51,9 +51,7 @@ static void check_scatter(id<MTLComputePipelineState> pipeline, id<MTLBuffer> ou
 static void test_by_hand(void) {
     id<MTLComputePipelineState> pipeline = scatter_pipeline();
     id<MTLBuffer> targets[5];
-    for (int i = 0; i < 5; i++) {
-        targets[i] = make_ints(8, -1, 0);
-    }
+    for (int i = 0; i < 5; i++) targets[i] = make_ints(8, -1, 0);
     const inner_arguments inner = {[targets[1] gpuAddress], 7};
     id<MTLBuffer> inner_buffer = [device newBufferWithBytes:&inner length:sizeof inner options:0];
     const outer_arguments outer = {
@@ -64,9 +62,7 @@ static void test_by_hand(void) {
     };
     id<MTLBuffer> outer_buffer = [device newBufferWithBytes:&outer length:sizeof outer options:0];
     check_scatter(pipeline, outer_buffer, targets);
-    for (int i = 0; i < 5; i++) {
-        [targets[i] release];
-    }
+    for (int i = 0; i < 5; i++) [targets[i] release];
     [inner_buffer release];
     [outer_buffer release];
     [pipeline release];
@@ -84,9 +80,7 @@ static MTLArgumentDescriptor *descriptor(MTLDataType type, NSUInteger index, NSU
 static void test_descriptors(void) {
     id<MTLComputePipelineState> pipeline = scatter_pipeline();
     id<MTLBuffer> targets[5];
-    for (int i = 0; i < 5; i++) {
-        targets[i] = make_ints(8, -1, 0);
-    }
+    for (int i = 0; i < 5; i++) targets[i] = make_ints(8, -1, 0);
     id<MTLArgumentEncoder> inner =
         [device newArgumentEncoderWithArguments:[NSArray arrayWithObjects:descriptor(MTLDataTypePointer, 0, 0),
                                                                           descriptor(MTLDataTypeInt, 1, 0), nil]];
@@ -151,9 +145,7 @@ static void test_descriptors(void) {
     CHECK_RAISES("arguments must not be empty", [device newArgumentEncoderWithArguments:[NSArray array]]);
 
     [private release];
-    for (int i = 0; i < 5; i++) {
-        [targets[i] release];
-    }
+    for (int i = 0; i < 5; i++) [targets[i] release];
     [inner release];
     [outer release];
     [inner_buffer release];
@@ -175,9 +167,7 @@ static void test_function(void) {
     CHECK([outer newArgumentEncoderForBufferAtIndex:0] == nil);
 
     id<MTLBuffer> targets[5];
-    for (int i = 0; i < 5; i++) {
-        targets[i] = make_ints(8, -1, 0);
-    }
+    for (int i = 0; i < 5; i++) targets[i] = make_ints(8, -1, 0);
     id<MTLBuffer> inner_buffer = [device newBufferWithLength:[inner encodedLength] options:0];
     id<MTLBuffer> outer_buffer = [device newBufferWithLength:[outer encodedLength] options:0];
     [inner setArgumentBuffer:inner_buffer offset:0];
@@ -187,9 +177,7 @@ static void test_function(void) {
     [outer setBuffer:targets[0] offset:0 atIndex:0];
     [outer setBuffer:inner_buffer offset:0 atIndex:1];
     *(float *)[outer constantDataAtIndex:2] = 2.0f;
-    for (NSUInteger i = 0; i < 3; i++) {
-        [outer setBuffer:targets[2 + i] offset:0 atIndex:3 + i];
-    }
+    for (NSUInteger i = 0; i < 3; i++) [outer setBuffer:targets[2 + i] offset:0 atIndex:3 + i];
     id<MTLComputePipelineState> pipeline = make_pipeline(library, @"scatter");
     check_scatter(pipeline, outer_buffer, targets);
 
@@ -211,9 +199,7 @@ static void test_function(void) {
     CHECK_RAISES("takes no buffer at index 1", [function newArgumentEncoderWithBufferIndex:1]);
 
     [bound release];
-    for (int i = 0; i < 5; i++) {
-        [targets[i] release];
-    }
+    for (int i = 0; i < 5; i++) [targets[i] release];
     [pipeline release];
     [inner_buffer release];
     [outer_buffer release];
@@ -284,9 +270,8 @@ static void test_stored_types(void) {
     const MTLDataType members[] = {MTLDataTypeFloat4x4, MTLDataTypeHalf2x3, MTLDataTypeFloat3,  MTLDataTypeUInt,
                                    MTLDataTypeArray,    MTLDataTypeUChar4,  MTLDataTypeFloat2x4};
     CHECK([[all members] count] == 7);
-    for (NSUInteger i = 0; i < [[all members] count]; i++) {
+    for (NSUInteger i = 0; i < [[all members] count]; i++)
         CHECK([(MTLStructMember *)[[all members] objectAtIndex:i] dataType] == members[i]);
-    }
     CHECK([[[all memberByName:@"many"] arrayType] elementType] == MTLDataTypeFloat3x3);
     [library release];
 }
@@ -301,9 +286,7 @@ static void test_layout(void) {
     const uint8_t *start = [buffer contents];
     const NSUInteger indices[] = {0, 1, 2, 3, 4, 6};
     const long expected[] = {0, 16, 32, 64, 72, 80};
-    for (int i = 0; i < 6; i++) {
-        CHECK((uint8_t *)[encoder constantDataAtIndex:indices[i]] - start == expected[i]);
-    }
+    for (int i = 0; i < 6; i++) CHECK((uint8_t *)[encoder constantDataAtIndex:indices[i]] - start == expected[i]);
     CHECK([encoder encodedLength] == 96 && [encoder alignment] == 16);
     [buffer release];
     [encoder release];

@@ -30,9 +30,7 @@ static id<MTLCommandBuffer> launch(id<MTLCommandQueue> on, NSString *name, uint6
     [encoder endEncoding];
     [buffer commit];
     [buffer waitUntilCompleted];
-    if ([buffer error] == nil) {
-        CHECK(are_ints(values, 0, 1));
-    }
+    if ([buffer error] == nil) CHECK(are_ints(values, 0, 1));
     [values release];
     [pipeline release];
     return buffer;
@@ -136,12 +134,8 @@ static void test_no_threads(void) {
             id<MTLCommandBuffer> buffer = [queue commandBuffer];
             [pass setDispatchType:concurrent ? MTLDispatchTypeConcurrent : MTLDispatchTypeSerial];
             id<MTLComputeCommandEncoder> encoder = [buffer computeCommandEncoderWithDescriptor:pass];
-            if (lacks < 2) {
-                [encoder setComputePipelineState:fine];
-            }
-            if (lacks < 1) {
-                [encoder setBuffer:values offset:0 atIndex:0];
-            }
+            if (lacks < 2) [encoder setComputePipelineState:fine];
+            if (lacks < 1) [encoder setBuffer:values offset:0 atIndex:0];
             for (int i = 0; i < 4; i++) {
                 [encoder dispatchThreads:none[i] threadsPerThreadgroup:some];
                 [encoder dispatchThreads:some threadsPerThreadgroup:none[i]];

@@ -47,9 +47,7 @@ static void test_many_commands(void) {
     [buffer waitUntilCompleted];
     const uint8_t *bytes = [shared contents];
     NSUInteger right = 0;
-    for (NSUInteger i = 0; i < COUNT; i++) {
-        right += bytes[i] == (uint8_t)(i * 7);
-    }
+    for (NSUInteger i = 0; i < COUNT; i++) right += bytes[i] == (uint8_t)(i * 7);
     CHECK(right == COUNT);
     [shared release];
 }
@@ -79,9 +77,7 @@ static void test_large_blits_in_order(void) {
     [buffer commit];
     [buffer waitUntilCompleted];
     const uint8_t *bytes = [managed contents];
-    for (size_t i = 0; i < STEPS; i++) {
-        CHECK(all_bytes(bytes + i * STEP, STEP, (uint8_t)(STEPS + 1 - i)));
-    }
+    for (size_t i = 0; i < STEPS; i++) CHECK(all_bytes(bytes + i * STEP, STEP, (uint8_t)(STEPS + 1 - i)));
     CHECK(all_bytes(bytes + STEPS * STEP, LENGTH - STEPS * STEP, 1));
     CHECK(memcmp(bytes, [shared contents], LENGTH) == 0);
     [managed release];
@@ -122,16 +118,12 @@ static void test_passes_of_small_blits(void) {
                                        size:size];
                 }
             }
-            if (from != FILL) {
-                memcpy(expected[to], expected[from], LENGTH);
-            }
+            if (from != FILL) memcpy(expected[to], expected[from], LENGTH);
         }
         [encoder endEncoding];
         [buffer commit];
         [buffer waitUntilCompleted];
-        for (int i = 0; i < BUFFERS; i++) {
-            CHECK(memcmp([buffers[i] contents], expected[i], LENGTH) == 0);
-        }
+        for (int i = 0; i < BUFFERS; i++) CHECK(memcmp([buffers[i] contents], expected[i], LENGTH) == 0);
     }
     for (int i = 0; i < BUFFERS; i++) {
         [buffers[i] release];

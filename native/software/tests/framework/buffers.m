@@ -189,9 +189,8 @@ static void test_heap_modes(void) {
     CHECK_RAISES("CPU cache mode 1 differs from the heap's 0",
                  [untracked newBufferWithLength:256 options:MTLResourceCPUCacheModeWriteCombined]);
     CHECK_RAISES("CPU cache mode 0 differs from the heap's 1", [combined newBufferWithLength:256 options:0 offset:0]);
-    for (id object in [NSArray arrayWithObjects:first, second, third, tracked, untracked, combined, nil]) {
+    for (id object in [NSArray arrayWithObjects:first, second, third, tracked, untracked, combined, nil])
         [object release];
-    }
 }
 
 /* What a heap says it has room for is a length that it gives. */
@@ -297,9 +296,8 @@ static void test_overruns(void) {
         buffers[i] = [device newBufferWithLength:lengths[i % 7] options:0];
         neighbours[i] = calloc(1, 64);
     }
-    for (int i = 0; i < COUNT; i++) {
+    for (int i = 0; i < COUNT; i++)
         memset([buffers[i] contents], i + 1, ([buffers[i] length] + PAGE - 1) / PAGE * PAGE);
-    }
     for (int i = 0; i < COUNT; i++) {
         CHECK(all_bytes([buffers[i] contents], ([buffers[i] length] + PAGE - 1) / PAGE * PAGE, (uint8_t)(i + 1)));
         CHECK(all_bytes(neighbours[i], 64, 0));

@@ -155,9 +155,8 @@ static void test_unused_argument(void) {
                                                                             reflection:&reflection
                                                                                  error:&error];
     CHECK([[reflection bindings] count] == 3);
-    for (id<MTLBinding> binding in [reflection bindings]) {
+    for (id<MTLBinding> binding in [reflection bindings])
         CHECK([binding isUsed] == ([binding type] == MTLBindingTypeBuffer && [binding index] == 0));
-    }
     run(^(id<MTLComputeCommandEncoder> encoder) {
         const MTLSize size = MTLSizeMake(8, 1, 1);
         [encoder setComputePipelineState:pipeline];

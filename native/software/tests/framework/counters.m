@@ -86,9 +86,7 @@ static void test_samples(void) {
     NSData *data = [samples resolveCounterRange:NSMakeRange(0, 6)];
     const MTLCounterResultTimestamp *times = [data bytes];
     CHECK([data length] == 6 * sizeof *times);
-    for (int i = 0; i < 4; i++) {
-        CHECK(times[i].timestamp <= times[i + 1].timestamp);
-    }
+    for (int i = 0; i < 4; i++) CHECK(times[i].timestamp <= times[i + 1].timestamp);
     CHECK(times[2].timestamp > times[1].timestamp && times[5].timestamp == MTLCounterErrorValue);
     CHECK(times[0].timestamp >= (uint64_t)([buffer GPUStartTime] * 1e9) - 1000);
     CHECK(times[4].timestamp <= (uint64_t)([buffer GPUEndTime] * 1e9) + 1000);

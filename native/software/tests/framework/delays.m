@@ -25,9 +25,7 @@ static void test_either_queue_is_first(void) {
             buffers[i] = [queues[i] commandBuffer];
             [buffers[i] commit];
         }
-        for (int i = 0; i < 2; i++) {
-            [buffers[i] waitUntilCompleted];
-        }
+        for (int i = 0; i < 2; i++) [buffers[i] waitUntilCompleted];
         wins [[buffers [1] GPUEndTime] <= [buffers [0] GPUEndTime]]++;
     }
     [queues[0] release];
@@ -57,15 +55,11 @@ static void test_order(void) {
         id<MTLCommandBuffer> last = nil;
         for (int i = 0; i < 2; i++) {
             last = [queues[i] commandBuffer];
-            if (i == 1) {
-                [last encodeWaitForEvent:event value:round];
-            }
+            if (i == 1) [last encodeWaitForEvent:event value:round];
             id<MTLBlitCommandEncoder> blit = [last blitCommandEncoder];
             [blit fillBuffer:buffer range:NSMakeRange(0, 1) value:(uint8_t)(2 * round + (uint64_t)i)];
             [blit endEncoding];
-            if (i == 0) {
-                [last encodeSignalEvent:event value:round];
-            }
+            if (i == 0) [last encodeSignalEvent:event value:round];
             [last commit];
         }
         [last waitUntilCompleted];

@@ -80,9 +80,7 @@ static void test_objects_of_another_device(void) {
     [buffer commit];
     [buffer waitUntilCompleted];
     CHECK([shared signaledValue] == 1);
-    for (id object in [NSArray arrayWithObjects:set, shared, event, values, heap, nil]) {
-        [object release];
-    }
+    for (id object in [NSArray arrayWithObjects:set, shared, event, values, heap, nil]) [object release];
 }
 
 static void test_model(void) {
@@ -139,9 +137,7 @@ static void test_absent(void) {
 /* @available names Apple's systems; on any other system its `*` counts. */
 static void test_availability(void) {
     BOOL available = NO;
-    if (@available(macOS 99.0, iOS 99.0, *)) {
-        available = YES;
-    }
+    if (@available(macOS 99.0, iOS 99.0, *)) available = YES;
     CHECK(available);
 }
 

@@ -116,9 +116,7 @@ static BOOL passes_in(int number) {
     char program[] = "/proc/self/exe";
     char *arguments[] = {program, argument, NULL};
     size_t count = 0;
-    while (environ[count] != NULL) {
-        count++;
-    }
+    while (environ[count] != NULL) count++;
     char **settings = calloc(count + 2, sizeof *settings);
     memcpy(settings, environ, count * sizeof *settings);
     settings[count] = (char *)environments[number].setting;

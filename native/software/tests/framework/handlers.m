@@ -90,9 +90,7 @@ static void test_commits_while_handler_runs(void) {
                         completed++;
                     }];
                 }
-                if (i == LATER - 1) {
-                    [last encodeSignalEvent:event value:executed];
-                }
+                if (i == LATER - 1) [last encodeSignalEvent:event value:executed];
                 [last commit];
             }
             [last waitUntilCompleted];

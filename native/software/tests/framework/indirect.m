@@ -51,11 +51,10 @@ static id<MTLIndirectCommandBuffer> make_digits(NSUInteger count, id<MTLBuffer> 
         [command setKernelBuffer:number offset:0 atIndex:0];
         [command setKernelBuffer:digits offset:i * sizeof(int) atIndex:1];
         [command setBarrier];
-        if (i % 2 == 0) {
+        if (i % 2 == 0)
             [command concurrentDispatchThreadgroups:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(1, 1, 1)];
-        } else {
+        else
             [command concurrentDispatchThreads:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(1, 1, 1)];
-        }
     }
     return commands;
 }
@@ -195,9 +194,7 @@ static void test_limits(void) {
         [descriptor setInheritPipelineState:inherits];
         id<MTLIndirectCommandBuffer> commands = make_commands(descriptor, 1);
         id<MTLIndirectComputeCommand> command = [commands indirectComputeCommandAtIndex:0];
-        if (!inherits) {
-            [command setComputePipelineState:add];
-        }
+        if (!inherits) [command setComputePipelineState:add];
         [command setKernelBuffer:values offset:0 atIndex:0];
         [command setKernelBuffer:amount offset:0 atIndex:1];
         [command concurrentDispatchThreads:MTLSizeMake(8, 1, 1) threadsPerThreadgroup:MTLSizeMake(suits ? 4 : 8, 1, 1)];
@@ -252,9 +249,7 @@ static void test_impossible(void) {
         id<MTLIndirectCommandBuffer> commands = make_commands(describe(), 2);
         for (NSUInteger j = 0; j < 2; j++) {
             id<MTLIndirectComputeCommand> command = [commands indirectComputeCommandAtIndex:j];
-            if (i > 0 || j == 0) {
-                [command setComputePipelineState:add];
-            }
+            if (i > 0 || j == 0) [command setComputePipelineState:add];
             [command setBarrier];
             [command setKernelBuffer:values offset:0 atIndex:0];
             [command setKernelBuffer:amount offset:0 atIndex:1];

@@ -99,9 +99,7 @@ static void test_values(void) {
                      @"test.shapes/drawing/5/100% A none (no value) text (no value) odd %y %", @"//3/pointer 1",
                      @"//1/mixed 2 3.000000 4294967295", nil];
     CHECK([lines isEqual:expected]);
-    if (![lines isEqual:expected]) {
-        fprintf(stderr, "%s\n", [[lines description] UTF8String]);
-    }
+    if (![lines isEqual:expected]) fprintf(stderr, "%s\n", [[lines description] UTF8String]);
     [state release];
 }
 

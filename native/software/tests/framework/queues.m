@@ -18,9 +18,7 @@ static void test_status(void) {
     [buffer waitUntilScheduled];
     CHECK([buffer status] == MTLCommandBufferStatusScheduled);
     CHECK([buffer GPUEndTime] == 0);
-    while ([buffer GPUStartTime] == 0) {
-        usleep(100);
-    }
+    while ([buffer GPUStartTime] == 0) usleep(100);
     usleep(2000);
     [event setSignaledValue:1];
     [buffer waitUntilCompleted];
@@ -253,12 +251,8 @@ static void *commit_many(void *argument) {
 static void test_threads(void) {
     id<MTLCommandQueue> queue = [device newCommandQueueWithMaxCommandBufferCount:5];
     pthread_t threads[4];
-    for (int i = 0; i < 4; i++) {
-        pthread_create(&threads[i], NULL, commit_many, queue);
-    }
-    for (int i = 0; i < 4; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, commit_many, queue);
+    for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
     [queue release];
 }
 

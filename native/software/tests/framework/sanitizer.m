@@ -43,11 +43,8 @@ static NSError *run_kernel(id<MTLLibrary> library, NSString *name, const suite *
     id<MTLBuffer> fresh = bounds ? make_ints(4, 0, 1)
                                  : [device newBufferWithLength:with->ints * sizeof(int)
                                                        options:MTLResourceStorageModeShared];
-    if (!bounds) {
-        for (int i = 0; i < 8; i++) {
-            ((int *)[fresh contents])[i] = i;
-        }
-    }
+    if (!bounds)
+        for (int i = 0; i < 8; i++) ((int *)[fresh contents])[i] = i;
     MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
     [descriptor setSize:64 << 10];
     [descriptor setStorageMode:bounds ? MTLStorageModePrivate : MTLStorageModeShared];
@@ -55,9 +52,7 @@ static NSError *run_kernel(id<MTLLibrary> library, NSString *name, const suite *
     id<MTLBuffer> part =
         [heap newBufferWithLength:with->ints * sizeof(int)
                           options:bounds ? MTLResourceStorageModePrivate : MTLResourceStorageModeShared];
-    if (with == &suites[1]) {
-        memset([part contents], 0, [part length]);
-    }
+    if (with == &suites[1]) memset([part contents], 0, [part length]);
     [a setLabel:@"the first"];
     const uint32_t n = (uint32_t)with->ints;
     id<MTLCommandBuffer> commands = run(^(id<MTLComputeCommandEncoder> encoder) {
@@ -72,9 +67,7 @@ static NSError *run_kernel(id<MTLLibrary> library, NSString *name, const suite *
         [encoder dispatchThreads:MTLSizeMake(with->threads, 1, 1)
             threadsPerThreadgroup:MTLSizeMake(with->threads_per_threadgroup, 1, 1)];
     });
-    for (id object in [NSArray arrayWithObjects:pipeline, a, b, fresh, part, heap, nil]) {
-        [object release];
-    }
+    for (id object in [NSArray arrayWithObjects:pipeline, a, b, fresh, part, heap, nil]) [object release];
     return [commands error];
 }
 
@@ -90,9 +83,7 @@ static void check_reports(const suite *with, NSString *kernel, NSArray *lines, N
         const bool expected = (with->kinds >> report->kind & 1) &&
                               strcmp(report->access.kernel, [kernel UTF8String]) == 0 &&
                               (is_marked(lines, report->access.line) || is_marked(lines, report->other.line));
-        if (!expected) {
-            fprintf(stderr, "unexpected: %s", report->text);
-        }
+        if (!expected) fprintf(stderr, "unexpected: %s", report->text);
         CHECK(expected);
         [found addIndex:report->access.line];
         [found addIndex:report->other.line];
@@ -105,9 +96,7 @@ static void check_reports(const suite *with, NSString *kernel, NSArray *lines, N
         }
         bugs_planted++;
         bugs_found += [found containsIndex:line];
-        if (![found containsIndex:line]) {
-            fprintf(stderr, "%s.metal:%lu: not found\n", with->file, (unsigned long)line);
-        }
+        if (![found containsIndex:line]) fprintf(stderr, "%s.metal:%lu: not found\n", with->file, (unsigned long)line);
         CHECK([found containsIndex:line]);
     }
 }
@@ -119,13 +108,9 @@ static void test_suite(const suite *with) {
     NSUInteger first = 1; /* helpers count with the kernel that follows */
     for (NSUInteger line = 1; line <= [lines count]; line++) {
         NSString *content = [lines objectAtIndex:line - 1];
-        if (![content hasPrefix:@"kernel void "]) {
-            continue;
-        }
+        if (![content hasPrefix:@"kernel void "]) continue;
         NSString *name = [[[content substringFromIndex:12] componentsSeparatedByString:@"("] objectAtIndex:0];
-        while (![[lines objectAtIndex:line - 1] hasPrefix:@"}"]) {
-            line++;
-        }
+        while (![[lines objectAtIndex:line - 1] hasPrefix:@"}"]) line++;
         smtl_reports_clear();
         NSError *error = run_kernel(library, name, with);
         const bool stops = with == &suites[0] || [name isEqual:@"spins"];
@@ -197,9 +182,7 @@ static void encode_two(id<MTLCommandQueue> on, MTLDispatchType type, id<MTLBuffe
     id<MTLCommandBuffer> commands = [on commandBuffer];
     id<MTLComputeCommandEncoder> encoder = [commands computeCommandEncoderWithDispatchType:type];
     encode_increment(encoder, buffer);
-    if (barrier) {
-        [encoder memoryBarrierWithScope:MTLBarrierScopeBuffers];
-    }
+    if (barrier) [encoder memoryBarrierWithScope:MTLBarrierScopeBuffers];
     encode_increment(encoder, buffer);
     [encoder endEncoding];
     [commands commit];
@@ -238,9 +221,7 @@ static void on_two_queues(id<MTLBuffer> buffer, linked by) {
     encode_increment(encoder, buffer);
     [encoder endEncoding];
     [first commit];
-    if (by == WAIT_ON_CPU) {
-        [first waitUntilCompleted];
-    }
+    if (by == WAIT_ON_CPU) [first waitUntilCompleted];
     [second commit];
     [first waitUntilCompleted];
     [second waitUntilCompleted];
@@ -264,13 +245,9 @@ static void in_two_encoders(id<MTLBuffer> buffer, bool fenced) {
     id<MTLCommandBuffer> commands = [queue commandBuffer];
     for (int i = 0; i < 2; i++) {
         id<MTLComputeCommandEncoder> encoder = [commands computeCommandEncoder];
-        if (fenced && i == 1) {
-            [encoder waitForFence:fence];
-        }
+        if (fenced && i == 1) [encoder waitForFence:fence];
         encode_increment(encoder, buffer);
-        if (fenced && i == 0) {
-            [encoder updateFence:fence];
-        }
+        if (fenced && i == 0) [encoder updateFence:fence];
         [encoder endEncoding];
     }
     [commands commit];
@@ -305,11 +282,10 @@ static void test_blits(void) {
         smtl_reports_clear();
         id<MTLCommandBuffer> commands = [queue commandBuffer];
         id<MTLBlitCommandEncoder> blit = [commands blitCommandEncoder];
-        if (filled) {
+        if (filled)
             [blit fillBuffer:copy range:NSMakeRange(0, 256) value:7];
-        } else {
+        else
             [blit copyFromBuffer:fresh sourceOffset:0 toBuffer:copy destinationOffset:0 size:256];
-        }
         [blit endEncoding];
         id<MTLComputeCommandEncoder> encoder = [commands computeCommandEncoder];
         encode_increment(encoder, copy);
@@ -348,9 +324,7 @@ static void test_swizzles_of_bools(void) {
         [encoder setBuffer:a offset:0 atIndex:0];
         [encoder dispatchThreads:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(1, 1, 1)];
     });
-    for (int i = 0; i < 16; i++) {
-        CHECK(((int *)[a contents])[i] == (i != 10));
-    }
+    for (int i = 0; i < 16; i++) CHECK(((int *)[a contents])[i] == (i != 10));
     [a release];
     [pipeline release];
     [library release];

@@ -14,9 +14,7 @@ static int append_digits(MTLDispatchType type, BOOL barriers) {
     for (int i = 1; i <= 8; i++) {
         [encoder setBytes:&i length:sizeof i atIndex:1];
         [encoder dispatchThreads:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(1, 1, 1)];
-        if (barriers) {
-            [encoder memoryBarrierWithScope:MTLBarrierScopeBuffers];
-        }
+        if (barriers) [encoder memoryBarrierWithScope:MTLBarrierScopeBuffers];
     }
     [encoder endEncoding];
     [buffer commit];
@@ -37,9 +35,7 @@ static void test_order(void) {
     CHECK(append_digits(MTLDispatchTypeConcurrent, NO) == shuffled);
     /* Each ran once. */
     unsigned seen = 0;
-    for (int rest = shuffled; rest > 0; rest /= 10) {
-        seen |= 1u << rest % 10;
-    }
+    for (int rest = shuffled; rest > 0; rest /= 10) seen |= 1u << rest % 10;
     CHECK(seen == 0x1fe && shuffled > 10000000);
     [digit release];
     [library release];
@@ -97,9 +93,7 @@ static int append_by_queues(id<MTLCommandQueue> *queues) {
         [encoder endEncoding];
         [buffers[i] commit];
     }
-    for (int i = 0; i < 6; i++) {
-        [buffers[i] waitUntilCompleted];
-    }
+    for (int i = 0; i < 6; i++) [buffers[i] waitUntilCompleted];
     int number = *(int *)[values contents];
     [values release];
     return number;
@@ -118,21 +112,15 @@ static NSString *orders_with_seed(const char *seed) {
             id<MTLLibrary> library = make_library();
             digit = make_pipeline(library, @"digit");
             id<MTLCommandQueue> queues[6];
-            for (int i = 0; i < 6; i++) {
-                queues[i] = [device newCommandQueue];
-            }
-            for (int round = 0; round < 8; round++) {
-                dprintf(ends[1], "%d ", append_by_queues(queues));
-            }
+            for (int i = 0; i < 6; i++) queues[i] = [device newCommandQueue];
+            for (int round = 0; round < 8; round++) dprintf(ends[1], "%d ", append_by_queues(queues));
         }
         _exit(0);
     }
     close(ends[1]);
     size_t length = 0;
     ssize_t count;
-    while ((count = read(ends[0], text + length, sizeof text - 1 - length)) > 0) {
-        length += (size_t)count;
-    }
+    while ((count = read(ends[0], text + length, sizeof text - 1 - length)) > 0) length += (size_t)count;
     close(ends[0]);
     int status = 1;
     waitpid(child, &status, 0);

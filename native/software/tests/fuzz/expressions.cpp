@@ -203,9 +203,8 @@ Expression Program::arithmetic(Type type, unsigned depth) {
     }
     if (op == "<<" || op == ">>") {
         Expression by = chance(3) ? literal({wide.kind, 1}) : small(128, 0);
-        for (const Variable &variable : scope_) {
+        for (const Variable &variable : scope_)
             if ((variable.type.n == 1 || variable.type.n == wide.n) && chance(3)) by = read(variable, 0);
-        }
         return converted(
             operation(op, a,
                       by.type.n == 1 && scalar && !is_float(by.type.kind) && chance(2) ? by : converted(by, wide)),
@@ -324,12 +323,11 @@ Expression Program::function_call(const Function &function, unsigned depth) {
 
 Expression Program::leaf(Type type) {
     std::vector<const Variable *> same, others;
-    for (const Variable &variable : scope_) {
+    for (const Variable &variable : scope_)
         if (variable.type == type)
             same.push_back(&variable);
         else if (variable.type.n == type.n || variable.type.n == 1)
             others.push_back(&variable);
-    }
     if (!same.empty() && !chance(4)) return read(*same[below(unsigned(same.size()))], 0);
     if (!others.empty() && !chance(3)) return converted(read(*others[below(unsigned(others.size()))], 0), type);
     return literal(type);
@@ -351,9 +349,8 @@ Expression Program::expression(Type type, unsigned depth) {
     case 3: return type.n > 1 ? built(type, depth) : swizzled(type, depth);
     case 4: return swizzled(type, depth);
     case 5:
-        for (const Function &function : functions_) {
+        for (const Function &function : functions_)
             if (!function.changes && function.result == type && chance(2)) return function_call(function, depth);
-        }
         [[fallthrough]];
     case 6:
         if (chance(3)) return type.kind == Kind::boolean ? test(type, depth) : exact_call(type, depth);

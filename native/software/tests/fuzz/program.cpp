@@ -192,10 +192,9 @@ void Program::make_kernel() {
     text_ +=
         pick<std::string>({"kernel void run(", "[[kernel]] void run("}) + parameters +
         "uint gid [[thread_position_in_grid]], uint tid [[thread_position_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {\n";
-    for (const Buffer &buffer : buffers_) {
+    for (const Buffer &buffer : buffers_)
         if (buffer.declaration.find(" *all_") != std::string::npos)
             text_ += "device " + buffer.type + " *" + buffer.name + " = all_" + buffer.name + " + gid * 4;\n";
-    }
     for (const char *name : {"gid", "tid", "lane"}) {
         Variable made{{name[0] == 'l' ? Kind::u16 : Kind::u32, 1}, name, allocate(1, false)};
         made.writable = false;
@@ -211,10 +210,9 @@ void Program::make_kernel() {
 void Program::make_results() {
     for (const Variable &variable : scope_) {
         if (variable.where != Variable::own) continue;
-        for (unsigned index = 0; index < std::max(variable.count, 1u); ++index) {
+        for (unsigned index = 0; index < std::max(variable.count, 1u); ++index)
             for (unsigned component = 0; component < variable.type.n; ++component)
                 results_.push_back({variable, index, component});
-        }
     }
     buffers_[0].count = buffers_[0].parts[0].variable.count = unsigned(results_.size());
     text_ += "out += gid * " + std::to_string(results_.size()) + ";\n";
@@ -255,11 +253,10 @@ std::vector<std::vector<unsigned char>> Program::expected() {
             for (unsigned thread = 0; thread < (buffer.shared ? 1 : threads); ++thread) {
                 for (unsigned index = 0; index < count; ++index) {
                     const std::size_t element = buffer.shared ? index : (group * threads + thread) * count + index;
-                    for (const auto &[variable, offset] : buffer.parts) {
+                    for (const auto &[variable, offset] : buffer.parts)
                         for (unsigned k = 0; k < variable.type.n; ++k)
                             visit(variable.type.kind, memory_[variable.at(thread, index)][k],
                                   all[b].data() + element * buffer.stride + offset + k * size_of(variable.type.kind));
-                    }
                 }
             }
         }
@@ -267,12 +264,11 @@ std::vector<std::vector<unsigned char>> Program::expected() {
     for (unsigned group = 0; group < groups; ++group) {
         every(group, [](Kind kind, Number &number, const unsigned char *at) { number = load(kind, at); });
         for (const Variable &variable : scope_) {
-            for (unsigned thread = 0; thread < threads; ++thread) {
+            for (unsigned thread = 0; thread < threads; ++thread)
                 if (variable.name == "gid" || variable.name == "tid" || variable.name == "lane")
                     memory_[variable.at(thread)][0] = variable.name == "gid"   ? group * threads + thread
                                                       : variable.name == "tid" ? thread
                                                                                : thread % lanes;
-            }
         }
         run(kernel_, everyone);
         for (unsigned thread = 0; thread < threads; ++thread) {

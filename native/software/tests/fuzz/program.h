@@ -248,9 +248,8 @@ private:
 
 template <class F> Expression Program::steadily(F &&make) {
     std::vector<Variable> all = std::exchange(scope_, {});
-    for (const Variable &variable : all) {
+    for (const Variable &variable : all)
         if (variable.steady) scope_.push_back(variable);
-    }
     Expression made = make();
     scope_ = std::move(all);
     return made;

@@ -11,9 +11,8 @@ std::string Program::text_of(const Block &block) {
 }
 
 Mask Program::run(const Block &block, Mask mask) {
-    for (const Statement &statement : block) {
+    for (const Statement &statement : block)
         if (mask != 0) mask = statement.run(mask);
-    }
     return mask;
 }
 
@@ -126,9 +125,8 @@ Statement Program::declaration() {
 
 const Variable *Program::writable() {
     std::vector<const Variable *> found;
-    for (const Variable &variable : scope_) {
+    for (const Variable &variable : scope_)
         if (variable.writable) found.push_back(&variable);
-    }
     return found.empty() ? nullptr : found[below(unsigned(found.size()))];
 }
 
@@ -316,9 +314,8 @@ Statement Program::leave() {
 // Of a function that changes variables of its caller's.
 Statement Program::call_with_references() {
     const Function *called = nullptr;
-    for (const Function &function : functions_) {
+    for (const Function &function : functions_)
         if (function.changes && (called == nullptr || chance(2))) called = &function;
-    }
     if (called == nullptr) return declaration();
     std::vector<Expression> arguments;
     std::vector<Variable> changed;

@@ -102,9 +102,8 @@ double element(const Matrix &m, unsigned column, unsigned row) { return real(m[c
 
 template <class F> Matrix filled(unsigned columns, unsigned rows, F &&f) {
     Matrix result{};
-    for (unsigned i = 0; i < columns; ++i) {
+    for (unsigned i = 0; i < columns; ++i)
         for (unsigned j = 0; j < rows; ++j) result[i][j] = std::bit_cast<Number>(double(f(i, j)) + 0.0);
-    }
     return result;
 }
 

@@ -21,9 +21,7 @@ static void check_loop(dispatch_queue_t queue, size_t iterations) {
     int *counts = calloc(iterations + 1, sizeof *counts);
     dispatch_apply_f(iterations, queue, counts, mark);
     size_t wrong = counts[iterations] != 0;
-    for (size_t i = 0; i < iterations; i++) {
-        wrong += counts[i] != 1;
-    }
+    for (size_t i = 0; i < iterations; i++) wrong += counts[i] != 1;
     CHECK(wrong == 0);
     free(counts);
 }
@@ -39,9 +37,7 @@ static void test_loops_run_each_iteration_once(void) {
 }
 
 static void test_loops_are_parallel(void) {
-    if (sysconf(_SC_NPROCESSORS_ONLN) == 1) {
-        return;
-    }
+    if (sysconf(_SC_NPROCESSORS_ONLN) == 1) return;
     /* Each of two iterations waits for the other. */
     dispatch_semaphore_t first = dispatch_semaphore_create(0), second = dispatch_semaphore_create(0);
     __block intptr_t late = 0;
@@ -93,9 +89,7 @@ static void test_loops_within_loops_end(void) {
         }
         CHECK(dispatch_group_wait(group, DISPATCH_TIME_FOREVER) == 0);
         /* Barriers have no effect on the global queue, so this waits for their blocks. */
-        for (int i = 0; i < LONG_MS && __atomic_load_n(&count, __ATOMIC_RELAXED) != 8 * 6 * 21; i++) {
-            usleep(1000);
-        }
+        for (int i = 0; i < LONG_MS && __atomic_load_n(&count, __ATOMIC_RELAXED) != 8 * 6 * 21; i++) usleep(1000);
         CHECK(__atomic_load_n(&count, __ATOMIC_RELAXED) == 8 * 6 * 21);
         dispatch_release(group);
     }
@@ -106,9 +100,7 @@ static void test_exceptions_end_loops(void) {
     dispatch_queue_t queue = dispatch_queue_create("serial", NULL);
     __block int count = 0;
     CHECK_RAISES("third", dispatch_apply(100, queue, ^(size_t i) {
-                     if (i == 2) {
-                         [NSException raise:NSGenericException format:@"third"];
-                     }
+                     if (i == 2) [NSException raise:NSGenericException format:@"third"];
                      count++;
                  }));
     CHECK(count == 2);
@@ -120,17 +112,11 @@ static void test_exceptions_end_loops(void) {
                      (void)i;
                      __atomic_add_fetch(&inside, 1, __ATOMIC_RELAXED);
                      const BOOL is_caller = [NSThread currentThread] == caller;
-                     if (is_caller) {
-                         __atomic_store_n(&has_begun, YES, __ATOMIC_RELAXED);
-                     }
+                     if (is_caller) __atomic_store_n(&has_begun, YES, __ATOMIC_RELAXED);
                    /* The helpers leave the caller an iteration. */
-                     while (!__atomic_load_n(&has_begun, __ATOMIC_RELAXED)) {
-                         usleep(100);
-                     }
+                     while (!__atomic_load_n(&has_begun, __ATOMIC_RELAXED)) usleep(100);
                      __atomic_sub_fetch(&inside, 1, __ATOMIC_RELAXED);
-                     if (is_caller) {
-                         [NSException raise:NSGenericException format:@"caller"];
-                     }
+                     if (is_caller) [NSException raise:NSGenericException format:@"caller"];
                  }));
     CHECK(inside == 0);
     dispatch_sync(queue, ^{ count = 50; });
@@ -160,9 +146,7 @@ static void test_groups_wait_for_their_members(void) {
     const uint64_t start = now();
     CHECK(dispatch_group_wait(group, dispatch_time(DISPATCH_TIME_NOW, 20 * NSEC_PER_MSEC)) != 0);
     CHECK(now() - start >= 20 * NSEC_PER_MSEC);
-    for (int i = 0; i < 10; i++) {
-        dispatch_semaphore_signal(gate);
-    }
+    for (int i = 0; i < 10; i++) dispatch_semaphore_signal(gate);
     CHECK(dispatch_group_wait(group, dispatch_time(DISPATCH_TIME_NOW, 20 * NSEC_PER_MSEC)) != 0);
     dispatch_group_leave(group);
     CHECK(dispatch_group_wait(group, DISPATCH_TIME_FOREVER) == 0 && ran == 10);
@@ -195,9 +179,7 @@ static void test_semaphores_count(void) {
     dispatch_apply(200, global(), ^(size_t i) {
         (void)i;
         dispatch_semaphore_wait(semaphore, DISPATCH_TIME_FOREVER);
-        if (__atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST) > 2) {
-            __atomic_store_n(&too_many, 1, __ATOMIC_SEQ_CST);
-        }
+        if (__atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST) > 2) __atomic_store_n(&too_many, 1, __ATOMIC_SEQ_CST);
         __atomic_sub_fetch(&inside, 1, __ATOMIC_SEQ_CST);
         dispatch_semaphore_signal(semaphore);
     });
@@ -216,9 +198,7 @@ static void test_once_is_once(void) {
                 runs++;
             });
           /* Every caller that returns sees what the block did. */
-            if (runs != 1) {
-                __atomic_add_fetch(&early, 1, __ATOMIC_RELAXED);
-            }
+            if (runs != 1) __atomic_add_fetch(&early, 1, __ATOMIC_RELAXED);
         });
         CHECK(runs == 1 && early == 0);
     }
@@ -264,9 +244,7 @@ static BOOL run_timers(int unit) {
 
 static void test_timers_come_in_their_order(void) {
     int unit = 10;
-    while (!run_timers(unit)) {
-        unit *= 2;
-    }
+    while (!run_timers(unit)) unit *= 2;
 }
 
 static void test_times_add_up(void) {

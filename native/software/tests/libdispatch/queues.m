@@ -27,9 +27,8 @@ static int initialised_classes(void) {
     Class classes[8192];
     const int count = objc_getClassList(classes, sizeof classes / sizeof classes[0]);
     int initialised = 0;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         initialised += (((const struct class_layout *)classes[i])->flags & IS_INITIALISED) != 0;
-    }
     return initialised;
 }
 
@@ -79,13 +78,11 @@ static void test_threads_share_a_serial_queue(void) {
     int total = 0, *counter = &total;
     dispatch_apply(THREADS, global(), ^(size_t thread) {
         (void)thread;
-        for (int i = 0; i < COUNT; i++) {
-            if (i % 2) {
+        for (int i = 0; i < COUNT; i++)
+            if (i % 2)
                 dispatch_async(queue, ^{ (*counter)++; });
-            } else {
+            else
                 dispatch_sync(queue, ^{ (*counter)++; });
-            }
-        }
     });
     __block int result = 0;
     dispatch_sync(queue, ^{ result = *counter; });
@@ -107,16 +104,10 @@ static void test_barriers_run_alone(void) {
             });
         } else {
             dispatch_async(queue, ^{
-                if (__atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST) > 1) {
-                    __atomic_store_n(&met, YES, __ATOMIC_SEQ_CST);
-                }
-                if (written != i / 20) {
-                    __atomic_add_fetch(&torn, 1, __ATOMIC_SEQ_CST);
-                }
+                if (__atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST) > 1) __atomic_store_n(&met, YES, __ATOMIC_SEQ_CST);
+                if (written != i / 20) __atomic_add_fetch(&torn, 1, __ATOMIC_SEQ_CST);
                 /* The first block waits until another runs beside it. */
-                while (is_parallel && !__atomic_load_n(&met, __ATOMIC_SEQ_CST)) {
-                    usleep(100);
-                }
+                while (is_parallel && !__atomic_load_n(&met, __ATOMIC_SEQ_CST)) usleep(100);
                 __atomic_sub_fetch(&inside, 1, __ATOMIC_SEQ_CST);
             });
         }
@@ -141,9 +132,8 @@ static void test_waiting_for_other_queues(void) {
     });
     /* The pool's threads do the same, and there are more of them than processors. */
     dispatch_group_t group = dispatch_group_create();
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < 40; i++)
         dispatch_group_async(group, global(), ^{ dispatch_sync(outer, ^{ dispatch_sync(inner, ^{ steps++; }); }); });
-    }
     CHECK(dispatch_group_wait(group, DISPATCH_TIME_FOREVER) == 0 && steps == 41);
     dispatch_release(group);
     dispatch_release(inner);
@@ -157,13 +147,10 @@ static void test_blocked_threads_are_made_up_for(void) {
     };
     dispatch_semaphore_t gate = dispatch_semaphore_create(0);
     dispatch_group_t group = dispatch_group_create();
-    for (int i = 0; i < COUNT; i++) {
+    for (int i = 0; i < COUNT; i++)
         dispatch_group_async(group, global(), ^{ dispatch_semaphore_wait(gate, DISPATCH_TIME_FOREVER); });
-    }
     dispatch_group_async(group, global(), ^{
-        for (int i = 0; i < COUNT; i++) {
-            dispatch_semaphore_signal(gate);
-        }
+        for (int i = 0; i < COUNT; i++) dispatch_semaphore_signal(gate);
     });
     CHECK(dispatch_group_wait(group, DISPATCH_TIME_FOREVER) == 0);
 
@@ -171,9 +158,7 @@ static void test_blocked_threads_are_made_up_for(void) {
     __block int open = 0;
     for (int i = 0; i < 12; i++) {
         dispatch_group_async(group, global(), ^{
-            while (!__atomic_load_n(&open, __ATOMIC_ACQUIRE)) {
-                usleep(1000);
-            }
+            while (!__atomic_load_n(&open, __ATOMIC_ACQUIRE)) usleep(1000);
         });
     }
     dispatch_group_async(group, global(), ^{ __atomic_store_n(&open, 1, __ATOMIC_RELEASE); });
@@ -292,9 +277,8 @@ static void test_blocks_run_in_pools(void) {
         [captured release];
     }
     dispatch_sync(queue, ^{});
-    for (int i = 0; i < LONG_MS && __atomic_load_n(counter, __ATOMIC_SEQ_CST) != 20; i++) {
+    for (int i = 0; i < LONG_MS && __atomic_load_n(counter, __ATOMIC_SEQ_CST) != 20; i++)
         usleep(1000); /* the last block's own pool */
-    }
     CHECK(__atomic_load_n(counter, __ATOMIC_SEQ_CST) == 20);
     dispatch_release(queue);
 }
@@ -309,9 +293,8 @@ static void test_exceptions_reach_who_waits(void) {
 }
 
 static void run_main_loop_until(int *flag) {
-    for (int i = 0; i < LONG_MS / 10 && !__atomic_load_n(flag, __ATOMIC_ACQUIRE); i++) {
+    for (int i = 0; i < LONG_MS / 10 && !__atomic_load_n(flag, __ATOMIC_ACQUIRE); i++)
         [[NSRunLoop currentRunLoop] runUntilDate:[NSDate dateWithTimeIntervalSinceNow:0.01]];
-    }
 }
 
 static void test_the_main_queue_runs_in_the_run_loop(void) {
@@ -346,9 +329,8 @@ static int run_self(const char *argument, char *output, size_t capacity) {
     close(ends[1]);
     size_t length = 0;
     ssize_t got;
-    while (length < capacity - 1 && (got = read(ends[0], output + length, capacity - 1 - length)) > 0) {
+    while (length < capacity - 1 && (got = read(ends[0], output + length, capacity - 1 - length)) > 0)
         length += (size_t)got;
-    }
     output[length] = 0;
     close(ends[0]);
     int status = 0;
@@ -382,9 +364,7 @@ static int play(const char *part) {
 }
 
 int main(int argc, char **argv) {
-    if (argc > 1) {
-        return play(argv[1]);
-    }
+    if (argc > 1) return play(argv[1]);
     @autoreleasepool {
         RUN(test_queues_have_initialised_what_their_threads_use);
         RUN(test_serial_queues_keep_the_order);

@@ -175,11 +175,10 @@ void test_end_of_source() {
         options.name = "own.metal";
         for (const bool strict : {false, true}) {
             char *log = nullptr;
-            if (strict) {
+            if (strict)
                 CHECK(!smtl_lint(source.data(), source.size(), &options, &log));
-            } else {
+            else
                 CHECK(smtl_library_compile(source.data(), source.size(), &options, &log) == nullptr);
-            }
             const std::string said = log ? log : "";
             std::free(log);
             if (!CHECK(said.find(wanted) != std::string::npos)) std::fprintf(stderr, "%s\n", said.c_str());

@@ -33,9 +33,8 @@ void compile_for_ever(unsigned thread) {
 // The last to be called of what the process does at its end: by then the others are in the middle of a translation.
 void linger() {
     const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(5);
-    for (const unsigned seen = compiled.load(); compiled.load() < seen + 3; usleep(1000)) {
+    for (const unsigned seen = compiled.load(); compiled.load() < seen + 3; usleep(1000))
         if (std::chrono::steady_clock::now() > end) _exit(1);
-    }
 }
 
 void end_while_threads_compile() {

@@ -61,11 +61,10 @@ void test(const std::string &type, const std::vector<Literal> &literals) {
         "constant " + type + " numbers[] = {" + texts + "};\nkernel void k(device float *a) { for (uint i = 0; i < " +
             std::to_string(literals.size()) + "; ++i) a[i] = as_type<ushort>(numbers[i]); }",
         literals.size());
-    for (std::size_t i = 0; i < literals.size(); ++i) {
+    for (std::size_t i = 0; i < literals.size(); ++i)
         if (!CHECK(found[i] == literals[i].bits))
             std::fprintf(stderr, "%s is %#x, not %#x\n", literals[i].text.c_str(), unsigned(found[i]),
                          literals[i].bits);
-    }
 }
 
 void test_halves() {

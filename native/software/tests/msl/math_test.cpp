@@ -331,9 +331,8 @@ void test_split(metal_program &program) {
 void test_three(metal_program &program) {
     const std::vector<float> a = points(-5, 5, 256);
     std::vector<float> v(4 * a.size()), y(8 * a.size());
-    for (size_t i = 0; i < a.size(); ++i) {
+    for (size_t i = 0; i < a.size(); ++i)
         v[4 * i] = a[i], v[4 * i + 1] = a[(i * 7 + 3) % a.size()], v[4 * i + 2] = a[(i * 13 + 5) % a.size()];
-    }
     run(program, "three", {buffer(v), buffer(y)}, uint32_t(a.size()));
     for (size_t i = 0; i < a.size(); ++i) {
         const double p = v[4 * i], q = v[4 * i + 1], r = v[4 * i + 2];

@@ -182,9 +182,8 @@ void test_expressions(const components &of, const std::vector<std::string> &expr
                                   .buffer(4, numbers)
                                   .run({1}, {1});
     if (!CHECK(error.empty())) return;
-    for (size_t i = 0; i < expressions.size(); ++i) {
+    for (size_t i = 0; i < expressions.size(); ++i)
         if (!CHECK(failed[i] == 0)) std::fprintf(stderr, "%s: %s\n", of.vector().c_str(), expressions[i].c_str());
-    }
 }
 
 void test_lists(const components &of, const std::vector<std::vector<const char *>> &lists) {

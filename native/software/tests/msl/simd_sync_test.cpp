@@ -16,9 +16,8 @@ constexpr const char *parameters =
 unsigned waits_in(const std::string &source) {
     const std::string text = smtl::msl::translate(source).text;
     unsigned count = 0;
-    for (const char *call : {"::smtl::synced", "::smtl::simd_sync"}) {
+    for (const char *call : {"::smtl::synced", "::smtl::simd_sync"})
         for (std::size_t at = text.find(call); at != std::string::npos; at = text.find(call, at + 1)) ++count;
-    }
     return count;
 }
 

@@ -52,10 +52,9 @@ public:
     void check() const {
         const std::string source = head + before_ + "kernel void k" + parameters +
                                    " {\n typedef float element;\n float wrong = 0;\n" + body_ + " a[i] = wrong;\n}\n";
-        for (const float wrong : results_of(source)) {
+        for (const float wrong : results_of(source))
             if (!CHECK(wrong == 0))
                 return std::fprintf(stderr, "declaration %g is wrong in: %s\n", double(wrong), source.c_str()), void();
-        }
     }
 
 private:

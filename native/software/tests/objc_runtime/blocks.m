@@ -7,9 +7,7 @@ typedef int (^counter)(void);
 static counter copies[3];
 
 static void test_values(void) {
-    for (int i = 0; i < 3; i++) {
-        copies[i] = Block_copy(^{ return i; });
-    }
+    for (int i = 0; i < 3; i++) copies[i] = Block_copy(^{ return i; });
     for (int i = 0; i < 3; i++) {
         CHECK(copies[i]() == i);
         Block_release(copies[i]);
@@ -64,12 +62,8 @@ static void test_many_references(void) {
     NSObject *object = [[NSObject alloc] init];
     static counter block; /* where a search for leaks finds it */
     block = Block_copy(^{ return (int)[object retainCount]; });
-    for (int i = 0; i < REFERENCES; i++) {
-        Block_copy(block);
-    }
-    for (int i = 0; i < PAST_THE_END; i++) {
-        Block_release(block);
-    }
+    for (int i = 0; i < REFERENCES; i++) Block_copy(block);
+    for (int i = 0; i < PAST_THE_END; i++) Block_release(block);
     CHECK([object retainCount] == 2 && block() == 2);
 }
 

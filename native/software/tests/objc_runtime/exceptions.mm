@@ -20,12 +20,8 @@ enum class Kind {
 
 void thrower(Kind kind) {
     Local local;
-    if (kind == Kind::cxx) {
-        throw std::runtime_error("cxx");
-    }
-    if (kind == Kind::raised) {
-        [NSException raise:NSRangeException format:@"raised"];
-    }
+    if (kind == Kind::cxx) throw std::runtime_error("cxx");
+    if (kind == Kind::raised) [NSException raise:NSRangeException format:@"raised"];
     @throw @"string";
 }
 

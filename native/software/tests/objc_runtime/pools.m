@@ -122,9 +122,7 @@ static void test_growth(void) {
     };
     size_t before = 0;
     for (int i = 0; i < WARM + ROUNDS; i++) {
-        if (i == WARM) {
-            before = mallinfo2().uordblks;
-        }
+        if (i == WARM) before = mallinfo2().uordblks;
         @autoreleasepool {
             one_of_each();
         }

@@ -17,14 +17,10 @@ static void test_the_queue_goes_with_its_last_command_buffer(void) {
         id<MTLCommandBuffer> buffer = [queue commandBuffer];
         [buffer addCompletedHandler:^(id<MTLCommandBuffer> completed) {
             (void)completed;
-            while (!atomic_load_explicit(&has_seen_the_end, memory_order_relaxed)) {
-                sched_yield();
-            }
+            while (!atomic_load_explicit(&has_seen_the_end, memory_order_relaxed)) sched_yield();
         }];
         [buffer commit];
-        while ([buffer status] != MTLCommandBufferStatusCompleted) {
-            sched_yield();
-        }
+        while ([buffer status] != MTLCommandBufferStatusCompleted) sched_yield();
         CHECK([buffer error] == nil && [buffer GPUEndTime] > 0);
         [queue release];
     }

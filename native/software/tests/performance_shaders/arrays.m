@@ -5,9 +5,7 @@ static MPSNDArray *make_array(NSArray *shape, MPSDataType type, BOOL packed, NSU
     MPSNDArrayDescriptor *descriptor = [MPSNDArrayDescriptor descriptorWithDataType:type shape:shape];
     [descriptor setPreferPackedRows:packed];
     NSUInteger count = 1;
-    for (NSNumber *length in shape) {
-        count *= [length unsignedLongValue];
-    }
+    for (NSNumber *length in shape) count *= [length unsignedLongValue];
     /* Rows of one number take 16 bytes. */
     return [[[MPSNDArray alloc] initWithBuffer:random_buffer(offset + count * 16 + 64, type) offset:offset
                                     descriptor:descriptor] autorelease];
@@ -15,9 +13,7 @@ static MPSNDArray *make_array(NSArray *shape, MPSDataType type, BOOL packed, NSU
 
 static NSUInteger count_of(MPSNDArray *array) {
     NSUInteger count = 1;
-    for (NSUInteger i = 0; i < [array numberOfDimensions]; i++) {
-        count *= [array lengthOfDimension:i];
-    }
+    for (NSUInteger i = 0; i < [array numberOfDimensions]; i++) count *= [array lengthOfDimension:i];
     return count;
 }
 
@@ -27,9 +23,7 @@ static double *values_of(MPSNDArray *array) {
     void *bytes = malloc(count * [array dataTypeSize]);
     double *values = malloc(count * sizeof *values);
     [array readBytes:bytes strideBytes:NULL];
-    for (NSUInteger i = 0; i < count; i++) {
-        values[i] = load(bytes, [array dataType], i);
-    }
+    for (NSUInteger i = 0; i < count; i++) values[i] = load(bytes, [array dataType], i);
     free(bytes);
     return values;
 }
@@ -42,9 +36,7 @@ static void test_layout(void) {
     MPSNDArray *array = [[[MPSNDArray alloc] initWithDevice:device descriptor:descriptor] autorelease];
     CHECK([array userBuffer] == nil && [array resourceSize] >= 2 * 3 * 32 - 12);
     float numbers[30], read[30];
-    for (int i = 0; i < 30; i++) {
-        numbers[i] = (float)i;
-    }
+    for (int i = 0; i < 30; i++) numbers[i] = (float)i;
     [array writeBytes:numbers strideBytes:NULL];
     [array readBytes:read strideBytes:NULL];
     CHECK(memcmp(numbers, read, sizeof read) == 0);
@@ -140,11 +132,8 @@ static void test_products(void) {
                                     {MPSDataTypeBFloat16, MPSDataTypeBFloat16},
                                     {MPSDataTypeFloat16, MPSDataTypeFloat32},
                                     {MPSDataTypeBFloat16, MPSDataTypeFloat32}};
-    for (unsigned i = 0; i < sizeof types / sizeof types[0]; i++) {
-        for (int j = 0; j < 8; j++) {
-            check_product(types[i][0], types[i][1], j & 1 ? 2 : 3, j >> 1 & 1, j >> 2);
-        }
-    }
+    for (unsigned i = 0; i < sizeof types / sizeof types[0]; i++)
+        for (int j = 0; j < 8; j++) check_product(types[i][0], types[i][1], j & 1 ? 2 : 3, j >> 1 & 1, j >> 2);
 }
 
 static void test_misuse(void) {

@@ -12,9 +12,7 @@ typedef struct {
 } convolution_case;
 
 static void pad(MPSGraphPaddingStyle style, int length, int reach, int stride, int *before, int *after) {
-    if (style == MPSGraphPaddingStyleExplicit) {
-        return;
-    }
+    if (style == MPSGraphPaddingStyleExplicit) return;
     const int results = (length + stride - 1) / stride, covered = (results - 1) * stride + reach;
     const int total = style == MPSGraphPaddingStyleTF_VALID || covered < length ? 0 : covered - length;
     *before = style == MPSGraphPaddingStyleTF_SAME ? total / 2 : total - total / 2;
@@ -43,9 +41,8 @@ static void check_constant_weights(MPSGraph *graph, MPSGraphTensor *a, MPSGraphT
         NSDictionary *results = run_graph(graph, feeds(any, fed, nil), [NSArray arrayWithObject:result]);
         double *p = values(expected), *q = values([results objectForKey:result]);
         NSUInteger wrong = 0;
-        for (NSUInteger j = 0; j < count_of([expected shape]); j++) {
+        for (NSUInteger j = 0; j < count_of([expected shape]); j++)
             wrong += !is_close(q[j], p[j], 2 * rounding([a dataType], p[j]) + 0x1p-18);
-        }
         CHECK(wrong == 0);
         release_values(p, q, NULL, NULL);
     }
@@ -85,9 +82,7 @@ static void check_convolution(convolution_case c) {
     MPSGraphTensorData *x = random_data(source_shape, c.type), *y = random_data(weights_shape, c.type);
     NSDictionary *results = run_graph(graph, feeds(a, x, w, y, nil), [NSArray arrayWithObject:result]);
     double *p = values(x), *q = values(y), *r = values([results objectForKey:result]);
-    if (c.batch > 1) {
-        check_constant_weights(graph, a, w, x, y, descriptor, [results objectForKey:result]);
-    }
+    if (c.batch > 1) check_constant_weights(graph, a, w, x, y, descriptor, [results objectForKey:result]);
     NSUInteger wrong = 0;
     for (int i = 0; i < c.batch * c.results * height * width; i++) {
         const int n = i / width / height / c.results, o = i / width / height % c.results, h = i / width % height;
@@ -99,9 +94,7 @@ static void check_convolution(convolution_case c) {
                 for (int u = 0; u < c.weights_width; u++) {
                     const int row = h * c.stride_y + v * c.dilation_y - c.top;
                     const int column = i % width * c.stride_x + u * c.dilation_x - c.left;
-                    if (row < 0 || row >= c.height || column < 0 || column >= c.width) {
-                        continue;
-                    }
+                    if (row < 0 || row >= c.height || column < 0 || column >= c.width) continue;
                     const int at = c.nhwc ? ((n * c.height + row) * c.width + column) * c.channels + channel
                                           : ((n * c.channels + channel) * c.height + row) * c.width + column;
                     const int weight = c.hwio ? ((v * c.weights_width + u) * inputs + k) * c.results + o

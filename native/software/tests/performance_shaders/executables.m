@@ -66,9 +66,7 @@ static void test_executable(void) {
     CHECK(runs(buffer) && called == 1);
     double *r = values(wide);
     CHECK(memcmp(p, r, 15 * sizeof *p) == 0);
-    for (int row = 0; row < 3; row++) {
-        CHECK(all_bytes((uint8_t *)[managed contents] + row * 48 + 20, 28, 1));
-    }
+    for (int row = 0; row < 3; row++) CHECK(all_bytes((uint8_t *)[managed contents] + row * 48 + 20, 28, 1));
     release_values(p, q, r, NULL);
 
     CHECK_RAISES("there are 1 inputs: the executable needs 2",
@@ -120,9 +118,7 @@ static void test_graph_handlers(void) {
         CHECK(runs(buffer) && called == 1);
         double *p = values(data[i]), *q = values(target);
         NSUInteger wrong = 0;
-        for (NSUInteger j = 0; j < count_of([target shape]); j++) {
-            wrong += q[j] != fmax(p[j], 0);
-        }
+        for (NSUInteger j = 0; j < count_of([target shape]); j++) wrong += q[j] != fmax(p[j], 0);
         CHECK(wrong == 0);
         release_values(p, q, NULL, NULL);
     }

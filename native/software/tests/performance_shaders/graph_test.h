@@ -10,9 +10,7 @@ static const MPSDataType types[] = {MPSDataTypeFloat32, MPSDataTypeFloat16, MPSD
 
 static inline NSUInteger count_of(NSArray *shape) {
     NSUInteger count = 1;
-    for (NSNumber *length in shape) {
-        count *= [length unsignedLongValue];
-    }
+    for (NSNumber *length in shape) count *= [length unsignedLongValue];
     return count;
 }
 
@@ -28,9 +26,7 @@ static inline double *values(MPSGraphTensorData *data) {
     void *bytes = malloc(count * size_of([data dataType]));
     double *numbers = malloc(count * sizeof *numbers);
     [[data mpsndarray] readBytes:bytes strideBytes:NULL];
-    for (NSUInteger i = 0; i < count; i++) {
-        numbers[i] = load(bytes, [data dataType], i);
-    }
+    for (NSUInteger i = 0; i < count; i++) numbers[i] = load(bytes, [data dataType], i);
     free(bytes);
     return numbers;
 }
@@ -47,9 +43,8 @@ static inline NSDictionary *feeds(MPSGraphTensor *first, ...) {
     NSMutableDictionary *dictionary = [NSMutableDictionary dictionary];
     va_list arguments;
     va_start(arguments, first);
-    for (MPSGraphTensor *tensor = first; tensor != nil; tensor = va_arg(arguments, MPSGraphTensor *)) {
+    for (MPSGraphTensor *tensor = first; tensor != nil; tensor = va_arg(arguments, MPSGraphTensor *))
         [dictionary setObject:va_arg(arguments, MPSGraphTensorData *) forKey:tensor];
-    }
     va_end(arguments);
     return dictionary;
 }

@@ -87,15 +87,11 @@ static void check_normalization(MPSDataType type, NSArray *axes, int given) {
         double sum = 0, squares = 0;
         const int rows = batch ? N * S : S;
 #define AT(i) (batch ? ((i) / S * C + c) * S + (i) % S : c * S + (i))
-        for (int i = 0; i < rows; i++) {
-            sum += p[AT(i)];
-        }
+        for (int i = 0; i < rows; i++) sum += p[AT(i)];
         wrong += !is_close(m[c], sum / rows, rounding(type, sum / rows) + 0x1p-24);
         /* From here on with the mean and variance as the type holds them. */
         const double middle = given & 1 ? m[c] : sum / rows;
-        for (int i = 0; i < rows; i++) {
-            squares += (p[AT(i)] - middle) * (p[AT(i)] - middle);
-        }
+        for (int i = 0; i < rows; i++) squares += (p[AT(i)] - middle) * (p[AT(i)] - middle);
         wrong += !is_close(v[c], squares / rows, rounding(type, v[c]) + 0x1p-20);
         for (int i = 0; i < rows; i++) {
             const int channel = batch ? c : c % C;
@@ -133,9 +129,7 @@ static void test_softmax(void) {
         for (int i = 0; i < 105; i++) {
             const int first = i - i / strides[d] % lengths[d] * strides[d];
             double sum = 0;
-            for (int j = 0; j < lengths[d]; j++) {
-                sum += exp(p[first + j * strides[d]]);
-            }
+            for (int j = 0; j < lengths[d]; j++) sum += exp(p[first + j * strides[d]]);
             wrong += !is_close(y[i], exp(p[i]) / sum, 0x1p-20 * y[i]);
         }
         CHECK(wrong == 0);
@@ -157,9 +151,8 @@ static void test_products(void) {
         NSUInteger wrong = 0;
         for (int i = 0; i < 2 * 3 * 9 * 6; i++) {
             double sum = 0;
-            for (int k = 0; k < 31; k++) {
+            for (int k = 0; k < 31; k++)
                 sum += p[(i / 162 * 9 + i / 6 % 9) * 31 + k] * q[(i / 54 % 3 * 6 + i % 6) * 31 + k];
-            }
             wrong += !is_close(r[i], sum, rounding(types[t], sum) + 0x1p-18);
         }
         CHECK(wrong == 0);
@@ -191,11 +184,9 @@ static void check_attention(MPSDataType type, int heads, int groups, BOOL masked
     MPSGraphTensorData *qd = random_data(SHAPE(B, heads, Q, F), type), *kd = random_data(SHAPE(B, groups, K, F), type);
     MPSGraphTensorData *vd = random_data(SHAPE(B, groups, K, V), type), *md = random_data(SHAPE(1, Q, K), type);
     /* Causal, as far as it goes. */
-    for (int i = 0; i < Q; i++) {
-        for (int j = i + 13; j < K; j++) {
+    for (int i = 0; i < Q; i++)
+        for (int j = i + 13; j < K; j++)
             store([[[md mpsndarray] userBuffer] contents], type, (size_t)(i * K + j), -INFINITY);
-        }
-    }
     NSDictionary *results = run_graph(graph, feeds(q, qd, k, kd, v, vd, m, md, nil), [NSArray arrayWithObject:result]);
     double *x = values(qd), *y = values(kd), *z = values(vd), *mask = values(md),
            *r = values([results objectForKey:result]);
@@ -205,17 +196,13 @@ static void check_attention(MPSDataType type, int heads, int groups, BOOL masked
         double scores[K], sum = 0;
         for (int j = 0; j < K; j++) {
             double score = 0;
-            for (int f = 0; f < F; f++) {
-                score += x[row * F + f] * y[(group * K + j) * F + f];
-            }
+            for (int f = 0; f < F; f++) score += x[row * F + f] * y[(group * K + j) * F + f];
             scores[j] = exp(0.25 * score + (masked ? mask[row % Q * K + j] : 0));
             sum += scores[j];
         }
         for (int f = 0; f < V; f++) {
             double value = 0;
-            for (int j = 0; j < K; j++) {
-                value += scores[j] / sum * z[(group * K + j) * V + f];
-            }
+            for (int j = 0; j < K; j++) value += scores[j] / sum * z[(group * K + j) * V + f];
             wrong += !is_close(r[row * V + f], value, rounding(type, value) + 0x1p-19);
         }
     }

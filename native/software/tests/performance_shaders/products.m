@@ -42,11 +42,8 @@ static void check_product(product_case c) {
     MPSMatrix *result = make_matrix(c.rows, c.columns, c.result, &c);
     const size_t length = [[result data] length];
     void *before = malloc(length), *bytes = [[result data] contents];
-    if (c.beta == 0) {
-        for (size_t i = 0; i < length / size_of(c.result); i++) {
-            store(bytes, c.result, i, NAN);
-        }
-    }
+    if (c.beta == 0)
+        for (size_t i = 0; i < length / size_of(c.result); i++) store(bytes, c.result, i, NAN);
     memcpy(before, bytes, length);
     MPSMatrixMultiplication *kernel = [[[MPSMatrixMultiplication alloc] initWithDevice:device
                                                                          transposeLeft:c.transpose_left

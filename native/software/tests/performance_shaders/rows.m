@@ -23,9 +23,7 @@ static size_t numbers(void) { return MATRICES * ROWS * ROW_NUMBERS; }
 static void check_softmax(Class class, MPSDataType type, BOOL logarithm, BOOL in_place) {
     id<MTLBuffer> source = random_buffer(numbers() * size_of(type), type);
     id<MTLBuffer> result = in_place ? source : random_buffer(numbers() * size_of(type), type);
-    for (size_t i = 0; i < numbers(); i++) {
-        store([source contents], type, i, 30 * random_number());
-    }
+    for (size_t i = 0; i < numbers(); i++) store([source contents], type, i, 30 * random_number());
     store([source contents], type, ROW_NUMBERS + 5, -INFINITY);
     void *before = malloc([source length]), *old = malloc([result length]);
     memcpy(before, [source contents], [source length]);
@@ -44,12 +42,8 @@ static void check_softmax(Class class, MPSDataType type, BOOL logarithm, BOOL in
         for (size_t i = 0; i < ROWS; i++) {
             const size_t row = (k * ROWS + i) * ROW_NUMBERS;
             double sum = 0, largest = -INFINITY;
-            for (size_t j = 2; j < COLUMNS; j++) {
-                largest = fmax(largest, load(before, type, row + j));
-            }
-            for (size_t j = 2; j < COLUMNS; j++) {
-                sum += exp(load(before, type, row + j) - largest);
-            }
+            for (size_t j = 2; j < COLUMNS; j++) largest = fmax(largest, load(before, type, row + j));
+            for (size_t j = 2; j < COLUMNS; j++) sum += exp(load(before, type, row + j) - largest);
             for (size_t j = 0; j < ROW_NUMBERS; j++) {
                 const BOOL computed = k == 1 && i >= 1 && i < 5 && j >= 2 && j < COLUMNS;
                 const double x = load(before, type, row + j) - largest;
@@ -97,9 +91,8 @@ static void check_top_k(MPSDataType type, NSUInteger count) {
             size_t best = 0;
             for (size_t j = 3; j < COLUMNS; j++) {
                 const double number = load([source contents], type, row + j);
-                if (!taken[j] && (best == 0 || number > load([source contents], type, row + best))) {
+                if (!taken[j] && (best == 0 || number > load([source contents], type, row + best)))
                     best = isnan(number) ? best : j;
-                }
             }
             taken[best] = YES;
             wrong += ((const uint32_t *)[indices contents])[row + i] != best;

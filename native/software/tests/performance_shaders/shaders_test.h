@@ -72,9 +72,7 @@ static inline double random_number(void) {
 /* A buffer of `bytes` bytes after `offset`, all of it filled with random numbers of the type. */
 static inline id<MTLBuffer> random_buffer(size_t bytes, MPSDataType type) {
     id<MTLBuffer> buffer = [device newBufferWithLength:bytes options:MTLResourceStorageModeShared];
-    for (size_t i = 0; i < bytes / size_of(type); i++) {
-        store([buffer contents], type, i, random_number());
-    }
+    for (size_t i = 0; i < bytes / size_of(type); i++) store([buffer contents], type, i, random_number());
     return [buffer autorelease];
 }
 
@@ -93,9 +91,7 @@ static inline id<MTLBuffer> random_buffer(size_t bytes, MPSDataType type) {
 static inline BOOL runs(id<MTLCommandBuffer> buffer) {
     [buffer commit];
     [buffer waitUntilCompleted];
-    if ([buffer error] != nil) {
-        fprintf(stderr, "%s\n", [[[buffer error] localizedDescription] UTF8String]);
-    }
+    if ([buffer error] != nil) fprintf(stderr, "%s\n", [[[buffer error] localizedDescription] UTF8String]);
     return [buffer status] == MTLCommandBufferStatusCompleted;
 }
 
@@ -108,9 +104,7 @@ static inline NSUInteger objects_left(void) {
     NSUInteger left = 0;
     for (Class *class = (Class *)GSDebugAllocationClassList(); *class != Nil; class ++) {
         const char *name = class_getName(*class);
-        if (strncmp(name, "MPS", 3) == 0) {
-            left += (NSUInteger)GSDebugAllocationCount(*class);
-        }
+        if (strncmp(name, "MPS", 3) == 0) left += (NSUInteger)GSDebugAllocationCount(*class);
     }
     return left;
 }

@@ -18,18 +18,12 @@ static void fail(NSString *what, NSError *error) {
 static id<MTLComputePipelineState> pipeline(id<MTLDevice> device, NSString *path) {
     NSError *error = nil;
     NSString *source = [NSString stringWithContentsOfFile:path encoding:NSUTF8StringEncoding error:&error];
-    if (source == nil) {
-        fail(path, error);
-    }
+    if (source == nil) fail(path, error);
     id<MTLLibrary> library = [device newLibraryWithSource:source options:nil error:&error];
-    if (library == nil) {
-        fail(@"the library", error);
-    }
+    if (library == nil) fail(@"the library", error);
     id<MTLFunction> function = [library newFunctionWithName:@"partial_sums"];
     id<MTLComputePipelineState> state = [device newComputePipelineStateWithFunction:function error:&error];
-    if (state == nil) {
-        fail(@"the pipeline", error);
-    }
+    if (state == nil) fail(@"the pipeline", error);
     [function release];
     [library release];
     return state;
@@ -41,9 +35,7 @@ static double sum_on_gpu(id<MTLDevice> device, id<MTLComputePipelineState> state
     id<MTLBuffer> values = [device newBufferWithLength:COUNT * sizeof(float) options:MTLResourceStorageModePrivate];
     id<MTLBuffer> sums = [device newBufferWithLength:GROUPS * sizeof(float) options:MTLResourceStorageModeShared];
     float *numbers = [staging contents];
-    for (uint32_t i = 0; i < COUNT; i++) {
-        numbers[i] = (float)(i % 10);
-    }
+    for (uint32_t i = 0; i < COUNT; i++) numbers[i] = (float)(i % 10);
 
     id<MTLSharedEvent> event = [device newSharedEvent];
     MTLSharedEventListener *listener = [[MTLSharedEventListener alloc] init];
@@ -75,16 +67,12 @@ static double sum_on_gpu(id<MTLDevice> device, id<MTLComputePipelineState> state
     [commands addCompletedHandler:^(id<MTLCommandBuffer> completed) {
         if ([completed status] == MTLCommandBufferStatusCompleted) {
             const float *partial = [sums contents];
-            for (int i = 0; i < GROUPS; i++) {
-                total += partial[i];
-            }
+            for (int i = 0; i < GROUPS; i++) total += partial[i];
         }
     }];
     [commands commit];
     [commands waitUntilCompleted];
-    if ([commands error] != nil || seen != 1) {
-        fail(@"the command buffer", [commands error]);
-    }
+    if ([commands error] != nil || seen != 1) fail(@"the command buffer", [commands error]);
 
     [listener release];
     [event release];
@@ -103,9 +91,7 @@ int main(int argc, char **argv) {
     double total;
     @autoreleasepool {
         id<MTLDevice> device = MTLCreateSystemDefaultDevice();
-        if (device == nil) {
-            fail(@"no Metal device", nil);
-        }
+        if (device == nil) fail(@"no Metal device", nil);
         id<MTLComputePipelineState> state = pipeline(device, [NSString stringWithUTF8String:argv[1]]);
         total = sum_on_gpu(device, state);
         printf("%s: the sum of %d numbers is %.0f\n", [[device name] UTF8String], COUNT, total);

@@ -29,13 +29,12 @@ struct smoothstep_op {
 struct abs_op {
     static constexpr bool whole = false;
     template <class T> static SMTL_FUNCTION T on(T x) {
-        if constexpr (is_unsigned_v<T>) {
+        if constexpr (is_unsigned_v<T>)
             return x;
-        } else if constexpr (smtl_is_integral_v<T>) {
+        else if constexpr (smtl_is_integral_v<T>)
             return T(x < 0 ? T(-make_unsigned_t<T>(x)) : x);
-        } else {
+        else
             return __builtin_elementwise_abs(x);
-        }
     }
 };
 

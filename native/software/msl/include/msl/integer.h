@@ -131,9 +131,8 @@ template <class T, class = enable_if_t<smtl_detail::is_integer_v<T>>>
 SMTL_FUNCTION T insert_bits(T base, T insert, uint offset, uint count) {
     if constexpr (is_vector_v<T>) {
         T result;
-        for (int i = 0; i < T::size; ++i) {
+        for (int i = 0; i < T::size; ++i)
             result[i] = insert_bits(make_scalar_t<T>(base[i]), make_scalar_t<T>(insert[i]), offset, count);
-        }
         return result;
     } else {
         using U = make_unsigned_t<T>;

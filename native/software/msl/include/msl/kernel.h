@@ -19,11 +19,10 @@ template <class To, class From> inline __attribute__((always_inline)) constexpr 
     using to = metal::remove_cv_t<To>;
     constexpr bool sixteen_bits = (metal::is_same_v<from, half> && metal::is_same_v<to, bfloat>) ||
                                   (metal::is_same_v<from, bfloat> && metal::is_same_v<to, half>);
-    if constexpr (sixteen_bits) {
+    if constexpr (sixteen_bits)
         return To(float(value));
-    } else {
+    else
         return To(static_cast<From &&>(value));
-    }
 }
 
 // The n-th number, from zero on, that is not among those taken.

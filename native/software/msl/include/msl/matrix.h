@@ -125,9 +125,8 @@ template <class T, int N> SMTL_FUNCTION float determinant_of(const T (&a)[N][N])
         for (int r = 0; r < N; ++r) {
             T minor[N - 1][N - 1];
             for (int i = 1; i < N; ++i) {
-                for (int j = 0, k = 0; j < N; ++j) {
+                for (int j = 0, k = 0; j < N; ++j)
                     if (j != r) minor[i - 1][k++] = a[i][j];
-                }
             }
             sum += (r % 2 == 0 ? 1.0f : -1.0f) * a[0][r] * determinant_of(minor);
         }
@@ -138,9 +137,8 @@ template <class T, int N> SMTL_FUNCTION float determinant_of(const T (&a)[N][N])
 
 template <class T, int N> SMTL_FUNCTION T determinant(const matrix<T, N, N> &a) {
     float elements[N][N];
-    for (int i = 0; i < N; ++i) {
+    for (int i = 0; i < N; ++i)
         for (int j = 0; j < N; ++j) elements[i][j] = float(a.columns[i][j]);
-    }
     return T(smtl_detail::determinant_of(elements));
 }
 

@@ -49,21 +49,20 @@ template <class To, class From, int N> SMTL_FUNCTION constexpr native_t<To, N> t
 }
 
 template <class To, class From, int N> SMTL_FUNCTION constexpr native_t<To, N> convert(native_t<From, N> value) {
-    if constexpr (is_same_v<To, From> || (is_same_v<To, uchar> && is_same_v<From, bool>)) {
+    if constexpr (is_same_v<To, From> || (is_same_v<To, uchar> && is_same_v<From, bool>))
         return value;
-    } else if constexpr (is_same_v<To, bool>) {
+    else if constexpr (is_same_v<To, bool>)
         return __builtin_convertvector(value != 0, native_t<uchar, N>) & native_t<uchar, N>(1);
-    } else if constexpr (is_same_v<To, bfloat> && is_same_v<From, float>) {
+    else if constexpr (is_same_v<To, bfloat> && is_same_v<From, float>)
         return round_to_bfloat<N>(value);
-    } else if constexpr (is_same_v<To, bfloat>) {
+    else if constexpr (is_same_v<To, bfloat>)
         return round_to_bfloat<N>(__builtin_convertvector(value, native_t<float, N>));
-    } else if constexpr (is_floating_point_v<From> && smtl_is_integral_v<To>) {
+    else if constexpr (is_floating_point_v<From> && smtl_is_integral_v<To>)
         return to_integers<To, From, N>(value);
-    } else if constexpr (is_same_v<From, bfloat> && !is_same_v<To, float>) {
+    else if constexpr (is_same_v<From, bfloat> && !is_same_v<To, float>)
         return __builtin_convertvector(__builtin_convertvector(value, native_t<float, N>), native_t<To, N>);
-    } else {
+    else
         return __builtin_convertvector(value, native_t<To, N>);
-    }
 }
 
 #if SMTL_SANITIZE

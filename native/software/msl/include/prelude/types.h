@@ -40,9 +40,8 @@ template <unsigned long... N> constexpr auto joined(const words<N> &...parts) {
     constexpr unsigned long counts[] = {N...};
     words<sum_of<N...>()> all{};
     unsigned long next = 0;
-    for (unsigned long part = 0; part < sizeof...(N); ++part) {
+    for (unsigned long part = 0; part < sizeof...(N); ++part)
         for (unsigned long i = 0; i < counts[part]; ++i) all.at[next++] = starts[part][i];
-    }
     return all;
 }
 template <class... W> constexpr words<sizeof...(W)> words_of(W... values) {
@@ -92,11 +91,10 @@ template <class T> constexpr auto type_layers() {
         return joined(words_of(pointer_type, metal::is_const_v<target>), type_layers<target>());
     } else {
         constexpr auto value = words_of(stored_type<plain>, complete_size<plain>::value, complete_alignment<plain>());
-        if constexpr ((__is_class(plain) || __is_union(plain)) && stored_type<plain> == 0) {
+        if constexpr ((__is_class(plain) || __is_union(plain)) && stored_type<plain> == 0)
             return joined(value, type_name<plain>());
-        } else {
+        else
             return joined(value, words_of(0));
-        }
     }
 }
 

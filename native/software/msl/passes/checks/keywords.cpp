@@ -36,11 +36,10 @@ void check_keywords(Source &source) {
                 refer_to_functions(source, {i + 2, std::min(*past, i + longest)});
         }
         const bool deleted = token.is("delete") && i > 0 && source[i - 1].is("=");
-        if (token.is_one_of(rejected) && !deleted) {
+        if (token.is_one_of(rejected) && !deleted)
             source.problem(i, "'" + std::string(token.text) + "' is not supported in Metal");
-        } else if (token.is_one_of(reserved) || (token.is("private") && !source[i + 1].is(":"))) {
+        else if (token.is_one_of(reserved) || (token.is("private") && !source[i + 1].is(":")))
             token.replace(std::string(token.text) + "_");
-        }
     }
 }
 

@@ -78,9 +78,8 @@ bool joins_lines(std::string_view text, std::size_t p) {
 }
 
 bool joins_lines(std::string_view leading) {
-    for (std::size_t p = leading.find('\\'); p != std::string_view::npos; p = leading.find('\\', p + 1)) {
+    for (std::size_t p = leading.find('\\'); p != std::string_view::npos; p = leading.find('\\', p + 1))
         if (joins_lines(leading, p)) return true;
-    }
     return false;
 }
 
@@ -168,11 +167,10 @@ void refuse_directives(Source &source, Index token) {
         bool erased = false;
         if (i < line.size() && line[i] == '#' && !read_line_marker(line.substr(i), location)) {
             const std::vector<Token> found = tokenize(line.substr(i + 1));
-            if (!found.front().is("pragma")) {
+            if (!found.front().is("pragma"))
                 source.problem(token, "'#' is not allowed here: a macro cannot make a directive", p + i);
-            } else {
+            else
                 erased = refuse_pragma(source, found, token, p + i);
-            }
         }
         changed = changed || erased;
         // As long as before, so that columns in messages stay right.
@@ -201,10 +199,9 @@ void refuse_what_metal_has_not(Source &source) {
                                       [&](std::string_view prefix) { return token.text.starts_with(prefix); });
         if (token.is_one_of(words) || ours)
             source.problem(i, "'" + std::string(token.text) + "' is not supported in Metal");
-        if ((token.is("__attribute__") || token.is("__attribute")) && source[i + 1].is("(") && source[i + 2].is("(")) {
+        if ((token.is("__attribute__") || token.is("__attribute")) && source[i + 1].is("(") && source[i + 2].is("("))
             for (const Range &part : source.split_commas({i + 3, source.skip_group(i + 2, source.size()) - 1}))
                 refuse_attribute(source, part.begin, part);
-        }
     }
 }
 

@@ -54,19 +54,17 @@ std::string evaluation(Source &source, ProgramConstants &constants, Range range,
 std::string define_conditions(Source &source, ProgramConstants &constants, std::vector<KernelParameter> &parameters,
                               const std::string &suffix, Range template_parameters) {
     std::set<std::string_view> arguments;
-    for (Index i = template_parameters.begin; i < template_parameters.end; ++i) {
+    for (Index i = template_parameters.begin; i < template_parameters.end; ++i)
         if (source[i].is_identifier()) arguments.insert(source[i].text);
-    }
     std::string text;
     std::vector<std::string_view> found;
     for (std::size_t i = 0; i < parameters.size() && !source.checking(); ++i) {
         KernelParameter &parameter = parameters[i];
         if (parameter.condition.empty()) continue;
         const Range condition{parameter.condition_begin, parameter.condition_end};
-        for (Index name = condition.begin; name < condition.end; ++name) {
+        for (Index name = condition.begin; name < condition.end; ++name)
             if (arguments.contains(source[name].text))
                 source.problem(name, "the condition of [[function_constant]] cannot depend on a template argument");
-        }
         parameter.condition = "smtl_condition_" + suffix + "_" + std::to_string(i);
         text += " template <class = void> static constexpr bool " + parameter.condition + "() { return bool(" +
                 evaluation(source, constants, condition, found) + "); }";

@@ -75,11 +75,10 @@ void ConstantVariables::note(const Declaration &declaration) {
     for (Index j = begin; j < i; ++j) {
         const bool specifier = space_named(source_, j) != AddressSpace::none || source_[j].is("static") ||
                                source_[j].is("constexpr") || source_[j].is("extern") || source_[j].is("inline");
-        if (const Index past = past_attribute(source_, j, i); past > j) {
+        if (const Index past = past_attribute(source_, j, i); past > j)
             j = past - 1;
-        } else if (!specifier) {
+        else if (!specifier)
             type += (type.empty() ? "" : " ") + std::string(source_[j].text);
-        }
     }
     for (bool more = true; more; ++i) {
         Declarator declarator;
@@ -98,10 +97,9 @@ void ConstantVariables::note(const Declaration &declaration) {
 void ConstantVariables::edit(const Declaration &declaration) {
     const Index end = declaration.end;
     const Range whole{declaration.begin, end};
-    for (const Attribute &attribute : attributes_in(source_, whole)) {
+    for (const Attribute &attribute : attributes_in(source_, whole))
         if (attribute.name == "function_constant")
             return declare_function_constant(source_, declaration, attribute, constants_, translation_);
-    }
     bool constexpr_written = false, unchanging = false;
     Index constant = end;
     for (Index i = declaration.begin; i < declaration.head_end;) {

@@ -10,9 +10,8 @@ std::pair<Index, std::string> constant_query(const Source &source, Index begin, 
     const Index past = begin + 1 < end && source[begin + 1].is("(") ? source.skip_group(begin + 1, end) : begin + 1;
     if (past - begin > longest) return {past, {}};
     Index name = past;
-    for (Index j = begin + 2; j + 1 < past; ++j) {
+    for (Index j = begin + 2; j + 1 < past; ++j)
         if (source[j].is_identifier()) name = j;
-    }
     if (name == past) return {past, {}};
     return {past, source.spelling({begin + 1, name}) + "smtl_defined_" + std::string(source[name].text) +
                       source.spelling({name + 1, past})};

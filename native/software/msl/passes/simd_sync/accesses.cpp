@@ -36,9 +36,8 @@ FunctionSync::FunctionSync(Source &source, const Declaration &declaration, const
       meeting_(meeting), function_(own_name(source, declaration)) {
     find_shared(*declaration.parameters, true);
     // What a caller has read of its threadgroup memory is not known.
-    for (const auto &[name, shared] : shared_) {
+    for (const auto &[name, shared] : shared_)
         if (!declaration.kernel && shared.threadgroup) segment_.reads.push_back({.name = name, .location = {}});
-    }
     find_shared(body_, false);
     find_deduced();
     find_lane_values();
@@ -123,9 +122,8 @@ Index FunctionSync::control(Index begin, Index end) {
     }
     controls_.pop_back();
     for (auto store = stores_.lower_bound(begin); store != stores_.end() && store->first < i; ++store) {
-        for (Range &control : store->second.controls) {
+        for (Range &control : store->second.controls)
             if (control.begin == begin) control.end = i;
-        }
     }
     return i;
 }
@@ -153,9 +151,8 @@ FunctionSync::Control FunctionSync::condition(Range statement, Range head) const
         Index name = head.end;
         if (source_[i].is("==") || source_[i].is("!")) {
             if (i + 1 < head.end && mentions({i + 1, i + 2}, lane_values_)) name = i + 1;
-            for (Index j = i; source_[i].is("==") && j > head.begin && i - j < 3; --j) {
+            for (Index j = i; source_[i].is("==") && j > head.begin && i - j < 3; --j)
                 if (mentions({j - 1, j}, lane_values_)) name = j - 1;
-            }
         }
         if (name < head.end) control.only_lane = source_[name].text;
     }
@@ -198,11 +195,10 @@ void FunctionSync::expression(Range range, Range whole) {
     std::vector<Index> calls;  // the ends of the argument lists around
     const auto come_to = [&](Index i) {
         while (!pending.empty() && pending.back().at <= i) {
-            if (pending.back().meets) {
+            if (pending.back().meets)
                 segment_ = {};
-            } else {
+            else
                 write(pending.back().write);
-            }
             pending.pop_back();
         }
         while (!calls.empty() && calls.back() <= i) calls.pop_back();
@@ -215,11 +211,10 @@ void FunctionSync::expression(Range range, Range whole) {
         }
         if (Index open = 0; is_call(i, range.end, open) && !shared_.contains(source_[i].text)) {
             const Index past = source_.skip_group(open, std::min(range.end, open + longest_value));
-            if (meets(i)) {
+            if (meets(i))
                 pending.push_back({.at = past, .meets = true, .write = {}});
-            } else {
+            else
                 calls.push_back(past);
-            }
             continue;
         }
         Index name = 0;
@@ -322,11 +317,10 @@ void FunctionSync::insert() {
     for (auto &[begin, store] : stores_) {
         const std::string where = store.threadgroup ? "(" : "_where_blocking(";
         if (store.before) {
-            if (store.assignment != 0 && !store.value.empty() && !source_[store.value.begin].is("{")) {
+            if (store.assignment != 0 && !store.value.empty() && !source_[store.value.begin].is("{"))
                 write_around(store.value, " ::smtl::synced" + where, ")");
-            } else if (!store.statement.empty()) {
+            else if (!store.statement.empty())
                 write_around(store.statement, " ::smtl::simd_sync" + where + "),", "");
-            }
         }
         // While some lanes wait before a store, the others must not run ahead of it.
         if (!store.after && (!store.before || store.controls.empty())) continue;
@@ -335,9 +329,8 @@ void FunctionSync::insert() {
             end = control.end;
             threadgroup = threadgroup || store.threadgroup;
         }
-        if (store.at_once && !store.statement.empty() && !barrier_follows(store.statement.end + 1)) {
+        if (store.at_once && !store.statement.empty() && !barrier_follows(store.statement.end + 1))
             source_[store.statement.end].replace(", ::smtl::simd_sync" + where + ");");
-        }
     }
     for (const auto &[begin, control] : controls) {
         if (control.first <= begin || barrier_follows(control.first)) continue;

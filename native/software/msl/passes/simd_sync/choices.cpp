@@ -19,9 +19,8 @@ struct Piece {
 
 // No variable decides: lanes do not part there.
 bool FunctionSync::Regions::is_constant(Range condition) const {
-    for (Index i = condition.begin; i < condition.end; ++i) {
+    for (Index i = condition.begin; i < condition.end; ++i)
         if (source[i].is_identifier() && !source[i].is("true") && !source[i].is("false")) return false;
-    }
     return true;
 }
 
@@ -37,9 +36,8 @@ std::vector<Range> FunctionSync::Regions::declared_names(Range range,
     std::vector<Range> names;
     Index begin = range.begin;
     for (const Declarator &declarator : declarators) {
-        for (Index i = begin; i < declarator.begin; ++i) {
+        for (Index i = begin; i < declarator.begin; ++i)
             if (source[i].is(";")) begin = i + 1;
-        }
         Index past = declarator.name + 1;
         while (past < range.end && source[past].is("[")) past = source.skip_group(past, range.end);
         names.push_back({begin, past});
@@ -75,9 +73,8 @@ Index FunctionSync::Regions::past_arguments(Index open, Index end) const {
     constexpr Index longest = 64;
     const auto past = source.skip_arguments(open, end);
     if (!past || *past - open > longest) return open + 1;
-    for (Index i = open; i < *past; ++i) {
+    for (Index i = open; i < *past; ++i)
         if (source[i].is("&&") || source[i].is("||") || source[i].is("?")) return open + 1;
-    }
     return *past;
 }
 

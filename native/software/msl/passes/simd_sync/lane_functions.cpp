@@ -69,9 +69,8 @@ void find_constants(const Source &source, LaneFunctions &lanes) {
     for (Index i = 0; i + 1 < source.size(); ++i) {
         if (source[i].is("template") && source[i + 1].is("<")) {
             const Index end = std::min(source.skip_angles(i + 1, source.size() - 1).value_or(i), i + longest);
-            for (Index j = i; j < end; ++j) {
+            for (Index j = i; j < end; ++j)
                 if (source[j].is_identifier()) lanes.constants.insert(source[j].text);
-            }
         } else if (source[i].is("constexpr") || source[i].is("constant")) {
             Index name = i;
             Index j = i;
@@ -221,9 +220,8 @@ bool is_lane_function(std::string_view name) {
 
 LaneFunctions find_lane_functions(const Source &source, const Declarations &declarations) {
     LaneFunctions lanes;
-    for (const Declaration &declaration : declarations) {
+    for (const Declaration &declaration : declarations)
         if (declaration.parameters) lanes.functions.insert(own_name(source, declaration));
-    }
     find_constants(source, lanes);
     find_types(source, lanes);
     Callers callers;
@@ -249,9 +247,8 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
     }
     for (const Declaration &declaration : declarations) {
         const Range code = code_of(declaration);
-        for (Index i = code.begin; i < code.end; ++i) {
+        for (Index i = code.begin; i < code.end; ++i)
             if (is_call_of_value(source, i, lanes)) calling.push_back(called_name(source, declaration));
-        }
     }
     spread(std::move(calling), callers, lanes);
     find_hidden(source, declarations, lanes);

@@ -41,15 +41,13 @@ Index FunctionSync::location_at(Index i, Range range, Index &name) const {
 }
 
 Index FunctionSync::past_postfix(Index i, Index end) const {
-    while (i < end) {
-        if (source_[i].is("[")) {
+    while (i < end)
+        if (source_[i].is("["))
             i = source_.skip_group(i, end);
-        } else if ((source_[i].is(".") || source_[i].is("->")) && i + 1 < end && source_[i + 1].is_identifier()) {
+        else if ((source_[i].is(".") || source_[i].is("->")) && i + 1 < end && source_[i + 1].is_identifier())
             i += 2;
-        } else {
+        else
             break;
-        }
-    }
     return i;
 }
 

@@ -152,9 +152,8 @@ void FunctionSync::find_lane_values() {
 void FunctionSync::keep_lane_indices() {
     // An operator of the source's own may change what it gets.
     if (lanes_.functions.contains("operator")) return lane_indices_.clear();
-    for (Index i = body_.begin + 1; i + 1 < body_.end && !lane_indices_.empty(); ++i) {
+    for (Index i = body_.begin + 1; i + 1 < body_.end && !lane_indices_.empty(); ++i)
         if (source_[i].is_identifier() && !is_only_read(i)) lane_indices_.erase(source_[i].text);
-    }
 }
 
 bool FunctionSync::is_only_read(Index name) const {
@@ -183,9 +182,8 @@ void FunctionSync::spread_lane_values() {
 }
 
 bool FunctionSync::is_assignment(const Token &token) {
-    for (const char *comparison : {"==", "!=", "<=", ">="}) {
+    for (const char *comparison : {"==", "!=", "<=", ">="})
         if (token.is(comparison)) return false;
-    }
     return token.kind == TokenKind::punctuator && token.meaning.ends_with('=');
 }
 
@@ -201,16 +199,14 @@ bool FunctionSync::mentions(Range range, const Names &names) const {
 
 // Of objects, not of their members.
 void FunctionSync::collect_names(Range range, Names &names) const {
-    for (Index i = range.begin; i < range.end; ++i) {
+    for (Index i = range.begin; i < range.end; ++i)
         if (source_[i].is_identifier() && !source_[i - 1].is(".") && !source_[i - 1].is("->"))
             names.insert(source_[i].text);
-    }
 }
 
 bool FunctionSync::mentions_shared(Range range) const {
-    for (Index i = range.begin; i < range.end; ++i) {
+    for (Index i = range.begin; i < range.end; ++i)
         if (source_[i].is_identifier() && shared_.contains(source_[i].text)) return true;
-    }
     return false;
 }
 

@@ -11,9 +11,8 @@ namespace {
 
 // Functions of Metal's that read or change memory, or make lanes wait.
 bool has_effect(std::string_view name) {
-    for (const char *writer : {"modf", "frexp", "sincos", "swap"}) {
+    for (const char *writer : {"modf", "frexp", "sincos", "swap"})
         if (name == writer) return true;
-    }
     return name.starts_with("__") || name.starts_with("atomic_") || name.ends_with("_barrier") ||
            is_lane_function(name);
 }
@@ -87,9 +86,8 @@ std::vector<ShuffledVariable> FunctionSync::variables_of(Range operand, const Fi
         } else if (token.kind == TokenKind::punctuator && token.is("<") && source_.may_open_arguments(i)) {
             // Arguments of a template are constants, which variables of another lane are not.
             const auto past = source_.skip_angles(i, operand.end);
-            for (Index k = i; past && k < *past; ++k) {
+            for (Index k = i; past && k < *past; ++k)
                 if (source_[k].is_identifier() && find(source_[k].text)) return {};
-            }
         } else if (token.kind == TokenKind::string || token.kind == TokenKind::end ||
                    (token.kind == TokenKind::punctuator &&
                     std::none_of(operators.begin(), operators.end(), [&](auto text) { return token.is(text); }))) {

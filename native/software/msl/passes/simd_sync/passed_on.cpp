@@ -49,9 +49,8 @@ bool is_passed_on(const Source &source, Index name) {
 
 void find_passed_on(const Source &source, const Declarations &declarations, LaneFunctions &lanes) {
     std::map<Index, Index> skipped;
-    for (const Declaration &declaration : declarations) {
+    for (const Declaration &declaration : declarations)
         if (declaration.kind == DeclarationKind::kernel_instantiation) skipped[declaration.begin] = declaration.end;
-    }
     for (Index i = 1; i + 1 < source.size(); ++i) {
         if (const auto found = skipped.find(i); found != skipped.end()) i = std::max(i, found->second - 1);
         if (!source[i].is_identifier()) continue;

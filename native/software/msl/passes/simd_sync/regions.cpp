@@ -49,9 +49,8 @@ void FunctionSync::Regions::declare_parameters(Range parameters) {
 
 void FunctionSync::Regions::find_operands(Range range) {
     const auto find = [&](std::string_view name) -> std::optional<Index> {
-        for (auto scope = scopes.rbegin(); scope != scopes.rend(); ++scope) {
+        for (auto scope = scopes.rbegin(); scope != scopes.rend(); ++scope)
             if (const auto found = scope->find(name); found != scope->end()) return found->second;
-        }
         return std::nullopt;
     };
     for (auto call = std::lower_bound(calls.begin(), calls.end(), range.begin);
@@ -217,13 +216,12 @@ void FunctionSync::Regions::edit() {
             continue;
         }
         const std::string text = region.kind == Kind::turn ? " ::smtl::take_turn();" : declaration(region, named);
-        if (region.kind == Kind::expression) {
+        if (region.kind == Kind::expression)
             function.write_around(range, " ({" + text, "; })");
-        } else if (source[range.begin].is("{") || source[range.begin].is(":")) {
+        else if (source[range.begin].is("{") || source[range.begin].is(":"))
             function.write_around({range.begin + 1, function.body_.end}, text, "");
-        } else {
+        else
             function.write_around(range, " {" + text, " }");
-        }
     }
     for (const Operand &operand : operands) {
         const auto is_named = [&](const ShuffledVariable &variable) { return named.contains(variable.declared); };

@@ -69,9 +69,8 @@ void synchronize_lanes(Source &source, const Declarations &declarations, const T
     LaneFunctions lanes = find_lane_functions(source, declarations);
     for (const Declaration &declaration : declarations) refuse_unseen_branches_of(source, declaration, lanes);
     LaneFunctions::Names meeting;
-    for (const Declaration &declaration : declarations) {
+    for (const Declaration &declaration : declarations)
         if (is_function(declaration)) FunctionSync(source, declaration, lanes, variables, meeting).edit();
-    }
 }
 
 }  // namespace smtl::msl

@@ -42,9 +42,8 @@ std::set<std::string_view> find_bit_fields(const Source &source, const Declarati
     std::set<std::string_view> names;
     for (const Declaration &declaration : declarations) {
         if (declaration.kind != DeclarationKind::variable || !declaration.member) continue;
-        for (Index i = declaration.begin + 1; i < declaration.end; ++i) {
+        for (Index i = declaration.begin + 1; i < declaration.end; ++i)
             if (source[i].is(":")) names.insert(source[i - 1].text);
-        }
     }
     return names;
 }

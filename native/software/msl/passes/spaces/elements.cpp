@@ -39,16 +39,14 @@ public:
 private:
     void read_template(Index open) {
         const Index past = source_.skip_angles(open, source_.size() - 1).value_or(open);
-        for (Index i = open; i + 1 < past && i - open < longest; ++i) {
+        for (Index i = open; i + 1 < past && i - open < longest; ++i)
             if (source_[i].is("typename") || source_[i].is("class")) guesses_.insert(source_[i + 1].text);
-        }
     }
 
     void read_alias(Index word) {
         const Index past = source_.skip_to_semicolon(word, source_.size() - 1);
-        for (Index i = word + 3; i < past && i - word < longest; ++i) {
+        for (Index i = word + 3; i < past && i - word < longest; ++i)
             if (arrays_.contains(source_[i].text)) arrays_.insert(source_[word + 1].text);
-        }
     }
 
     // What stands between a type and the name that it declares.
@@ -98,9 +96,8 @@ private:
 class Elements {
 public:
     Elements(Source &source, const Declarations &declarations) : source_(source), names_(source) {
-        for (const Declaration &declaration : declarations) {
+        for (const Declaration &declaration : declarations)
             if (declaration.parameters) functions_.insert(own_name(source, declaration));
-        }
     }
 
     void edit() {
@@ -165,9 +162,8 @@ private:
         if (!source_[last].is(")")) return names_.contains(source_[last].text);
         if (open == last || open < 4 || last - open > longest) return false;
         if (ends_operand(source_[open - 1])) return names_.contains(source_[open - 1].text);
-        for (Index i = open + 1; i < last; ++i) {
+        for (Index i = open + 1; i < last; ++i)
             if (names_.contains(source_[i].text)) return true;
-        }
         return false;
     }
 
@@ -213,24 +209,21 @@ private:
     bool is_list(Index open) const {
         if (source_[open].is("(")) return true;
         if (open == 0) return false;
-        for (const char *before : {"=", "(", ",", "{", "return"}) {
+        for (const char *before : {"=", "(", ",", "{", "return"})
             if (source_[open - 1].is(before)) return true;
-        }
         return false;
     }
 
     // Whether the expression that goes on at `i` is assigned to: that needs no space, and passes may repeat it.
     bool is_assigned(Index i) const {
         const Index end = source_.size() - 1;
-        for (std::size_t steps = 0; i < end && steps < longest; ++steps) {
-            if (source_[i].is("[") || source_[i].is("(")) {
+        for (std::size_t steps = 0; i < end && steps < longest; ++steps)
+            if (source_[i].is("[") || source_[i].is("("))
                 i = source_.skip_group(i, end);
-            } else if (source_[i].is(".") || source_[i].is("->")) {
+            else if (source_[i].is(".") || source_[i].is("->"))
                 i += 2;
-            } else {
+            else
                 break;
-            }
-        }
         constexpr std::array<std::string_view, 13> assignments = {
             "=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"};
         return i < end && source_[i].is_one_of(assignments);
@@ -258,9 +251,8 @@ private:
 }  // namespace
 
 void place_elements(Source &source, const Declarations &declarations) {
-    for (Index i = 0; i + 1 < source.size(); ++i) {
+    for (Index i = 0; i + 1 < source.size(); ++i)
         if (source[i].is("array") && source[i].is_identifier()) return Elements(source, declarations).edit();
-    }
 }
 
 }  // namespace smtl::msl

@@ -49,13 +49,11 @@ Member Members::read_object(Declaration &declaration) const {
         const AddressSpace space = space_named(source_, i);
         if (space != AddressSpace::none) member.spaces.insert(source_[i].text);
         if (space == AddressSpace::constant && !declaration.constructor) member.qualifiers.insert("const");
-        for (std::string_view qualifier : {"const", "volatile", "&", "&&"}) {
+        for (std::string_view qualifier : {"const", "volatile", "&", "&&"})
             if (source_[i].is(qualifier)) member.qualifiers.insert(qualifier);
-        }
     }
-    for (Index i = declaration.begin; i < declaration.name_begin; ++i) {
+    for (Index i = declaration.begin; i < declaration.name_begin; ++i)
         if (member.spaces.contains(source_[i].text)) member.result_space = i;
-    }
     return member;
 }
 
@@ -68,13 +66,11 @@ std::string Members::read_parameters(const Declaration &declaration, Member &mem
         const auto place = "#" + std::to_string(numbers.size());
         if (declarator.name != 0) numbers.emplace(source_[declarator.name].text, place);
         Index i = part.begin;
-        for (; i < part.end && !source_[i].is("="); ++i) {
-            if (source_.opens_attribute(i)) {
+        for (; i < part.end && !source_[i].is("="); ++i)
+            if (source_.opens_attribute(i))
                 i = source_.skip_group(i, part.end) - 1;
-            } else if (i != declarator.name || declarator.name == 0) {
+            else if (i != declarator.name || declarator.name == 0)
                 (types += ' ') += source_[i].text;
-            }
-        }
         types += ',';
         member.body += source_.spelling({i, part.end}) + ",";
     }
@@ -144,11 +140,10 @@ void Members::drop_spaces() {
         Index end = i;
         for (; end + 1 < source_.size(); ++end) {
             const AddressSpace space = space_named(source_, end);
-            if (space != AddressSpace::none) {
+            if (space != AddressSpace::none)
                 spaces.push_back(end);
-            } else if (!source_[end].is("const") && !source_[end].is("volatile") && !source_[end].is("noexcept")) {
+            else if (!source_[end].is("const") && !source_[end].is("volatile") && !source_[end].is("noexcept"))
                 break;
-            }
             unchanging = unchanging || source_[end].is("const");
         }
         const Token &past = source_[end];

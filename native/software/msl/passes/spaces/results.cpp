@@ -82,9 +82,8 @@ void place_returned(Source &source, const Declaration &declaration) {
     if (!last.is("&") && !(last.is("*") && member)) return;
     Index begin = declaration.begin;
     if (declaration.template_parameters) begin = declaration.template_parameters->end + 1;
-    for (Index i = begin; i < declaration.name_begin; ++i) {
+    for (Index i = begin; i < declaration.name_begin; ++i)
         if (space_named(source, i) != AddressSpace::none && source[i].replaced) return;
-    }
     const AddressSpace space = space_of(source, {begin, declaration.name_begin});
     if (space == AddressSpace::none) return;
     for (Index i = declaration.body.begin; i < declaration.body.end; ++i) {

@@ -287,9 +287,8 @@ void test_threads() {
     const std::string shared = fresh_source(1000);
     std::vector<std::string> paths(16);
     std::vector<std::thread> threads;
-    for (size_t i = 0; i < paths.size(); ++i) {
+    for (size_t i = 0; i < paths.size(); ++i)
         threads.emplace_back([&, i] { paths[i] = compile(i % 2 ? shared : fresh_source(int(i % 4))); });
-    }
     for (std::thread &thread : threads) thread.join();
     for (size_t i = 0; i < paths.size(); ++i) {
         CHECK(!paths[i].empty() && fs::exists(paths[i]));

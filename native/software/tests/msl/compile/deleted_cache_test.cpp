@@ -32,9 +32,8 @@ bool runs(const compiled &source, int number) {
 
 void remove_entries(const std::string &prefix) {
     std::vector<fs::path> entries;
-    for (const fs::directory_entry &entry : fs::directory_iterator(cache)) {
+    for (const fs::directory_entry &entry : fs::directory_iterator(cache))
         if (entry.path().filename().string().starts_with(prefix)) entries.push_back(entry.path());
-    }
     CHECK(!entries.empty());
     for (const fs::path &entry : entries) fs::remove_all(entry);
 }
@@ -61,9 +60,8 @@ void test_between_compilations() {
         CHECK(runs(known, number));
     }
     // What somebody began to delete.
-    for (const fs::directory_entry &entry : fs::directory_iterator(cache)) {
+    for (const fs::directory_entry &entry : fs::directory_iterator(cache))
         if (entry.path().filename().string().starts_with("headers-")) fs::remove_all(entry.path() / "msl");
-    }
     fs::remove_all(cache / "locks");
     ++number;
     CHECK(runs(compiled(source_of(number)), number));

@@ -39,9 +39,8 @@ std::string folder;
 // Which the toolchain made.
 std::string library() {
     static const std::string path = [] {
-        for (const fs::directory_entry &entry : fs::directory_iterator(std::getenv("SOFTWARE_METAL_CACHE"))) {
+        for (const fs::directory_entry &entry : fs::directory_iterator(std::getenv("SOFTWARE_METAL_CACHE")))
             if (const fs::path object = entry.path() / "fork_server.so"; fs::exists(object)) return object.string();
-        }
         return std::string();
     }();
     return path;

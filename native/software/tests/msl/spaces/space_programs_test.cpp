@@ -90,9 +90,8 @@ std::string declarations() {
 class writer {
 public:
     explicit writer(uint32_t seed) : random_(seed) {
-        for (std::vector<uint32_t> &memory : memories_) {
+        for (std::vector<uint32_t> &memory : memories_)
             for (size_t i = 0; i < 2 * words_of_t; ++i) memory.push_back(next_word_++);
-        }
         for (size_t i = 0; i < space_count; ++i) {
             known_[i] = {{letters_[i] + "[0]", space(i), a_t, &memories_[i][0]},
                          {letters_[i] + "[1]", space(i), a_t, &memories_[i][words_of_t]},
@@ -137,9 +136,8 @@ private:
 place writer::known_place(type has, space lies, bool changes) {
     if (lies == in_none) lies = space(below(changes ? in_constant : space_count));
     std::vector<place> found;
-    for (const place &known : known_[lies]) {
+    for (const place &known : known_[lies])
         if (known.has == has) found.push_back(known);
-    }
     if (!found.empty()) return one_of(found);
     return part_of(known_place(type(has + 1), lies, changes), 0);
 }
