@@ -33,7 +33,7 @@ impl Side {
     fn allocate(self, length: usize) -> *mut c_void {
         let mut pointer = ptr::null_mut();
         match self {
-            // SAFETY: a place for the pointer.
+            // SAFETY: a result pointer.
             Side::Device => ok(unsafe { cudaMalloc(&mut pointer, length) }),
             // SAFETY: as above.
             Side::Pinned => ok(unsafe { cudaMallocHost(&mut pointer, length) }),
@@ -61,7 +61,7 @@ struct Streams {
 impl Streams {
     fn new() -> Streams {
         let mut explicit = ptr::null_mut();
-        // SAFETY: a place for the handle.
+        // SAFETY: a pointer to the handle.
         ok(unsafe { cudaStreamCreate(&mut explicit) });
         Streams {
             explicit,
@@ -122,7 +122,7 @@ fn main() {
     kernels(&streams, &wanted);
 }
 
-/// Copies to pageable memory have no place in this table: the call waits for them, as CUDA's does.
+/// Copies to pageable memory are not in this table: the call waits for them, as CUDA's does.
 fn copies(streams: &Streams, wanted: &Wanted) {
     for (from, to) in [
         (Side::Pinned, Side::Device),
@@ -154,7 +154,7 @@ fn fills(streams: &Streams, wanted: &Wanted) {
 
 fn event(flags: u32) -> cudaEvent_t {
     let mut event = ptr::null_mut();
-    // SAFETY: a place for the handle.
+    // SAFETY: a pointer to the handle.
     ok(unsafe { cudaEventCreateWithFlags(&mut event, flags) });
     event
 }
@@ -197,7 +197,7 @@ kernel void add(device float *values [[buffer(0)]], constant float &term [[buffe
 
 fn kernels(streams: &Streams, wanted: &Wanted) {
     let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
-    // SAFETY: places for the handles and C strings.
+    // SAFETY: pointers to the handles and C strings.
     unsafe {
         ok(cudaMetalRegisterSource(&mut module, SOURCE.as_ptr()));
         ok(cudaMetalGetFunction(&mut function, module, c"add".as_ptr()));

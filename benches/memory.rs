@@ -108,7 +108,7 @@ fn against_memcpy(device: &Device, transfers: &TransferQueue) -> Result<()> {
     Ok(())
 }
 
-/// A thousand uploads of 4 KB, the pieces of one array, to places that do not touch.
+/// A thousand uploads of 4 KB, the pieces of one array, to ranges that do not touch.
 fn small_transfers(device: &Device, transfers: &TransferQueue) -> Result<()> {
     const COUNT: usize = 1000;
     const BYTES: usize = 4096;

@@ -159,8 +159,8 @@ fn encoding(metal: &Metal) -> Result<()> {
 
     // In a batch, which asks what each operation needs: every one a barrier, and none.
     let ops = MetalOps::new(MetalBackend::with_device(&metal.device)?);
-    let places: Vec<_> = (0..CALLS as usize)
-        .map(|place| x.narrow(0, place, 1))
+    let rows: Vec<_> = (0..CALLS as usize)
+        .map(|row| x.narrow(0, row, 1))
         .collect::<Result<_>>()?;
     for (name, is_dependent) in [
         ("an operation in a batch, behind a barrier", true),
@@ -170,8 +170,8 @@ fn encoding(metal: &Metal) -> Result<()> {
         for _ in 0..20 {
             let mut batch = ops.batch();
             let start = Instant::now();
-            for place in &places {
-                let x = if is_dependent { &x } else { place };
+            for row in &rows {
+                let x = if is_dependent { &x } else { row };
                 batch.unary(Unary::Neg, x, x)?;
             }
             best = best.min(start.elapsed() / CALLS);

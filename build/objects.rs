@@ -117,7 +117,7 @@ impl Objects {
     fn tool(&mut self, language: Language) -> Result<&cc::Tool, String> {
         match self.tools.entry(language) {
             Entry::Occupied(known) => Ok(known.into_mut()),
-            Entry::Vacant(place) => {
+            Entry::Vacant(entry) => {
                 let mut build = cc::Build::new();
                 // -O2 in every profile: the software Metal's speed is what a debug build of an engine waits for.
                 build
@@ -129,7 +129,7 @@ impl Objects {
                     build.compiler(compiler);
                 }
                 let tool = build.try_get_compiler();
-                Ok(place.insert(tool.map_err(|error| format!("no compiler: {error}"))?))
+                Ok(entry.insert(tool.map_err(|error| format!("no compiler: {error}"))?))
             }
         }
     }

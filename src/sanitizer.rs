@@ -26,7 +26,7 @@ use crate::sys::{self, text};
 pub struct Checks {
     /// Accesses outside of the object that the address was made from.
     pub bounds: bool,
-    /// Accesses to one place by threads in no order, one of them writing.
+    /// Accesses to the same bytes by threads in no order, one of them writing.
     pub race: bool,
     /// Reads of what nothing has written.
     pub uninitialized: bool,
@@ -46,7 +46,7 @@ impl Checks {
 pub enum ReportKind {
     /// An access outside of the object that the address was made from.
     Bounds,
-    /// Two accesses to one place by threads in no order, one of them writing.
+    /// Two accesses to the same bytes by threads in no order, one of them writing.
     Race,
     /// A read of what nothing has written.
     Uninitialized,

@@ -1,4 +1,4 @@
-//! What the scripts that find and install the toolchain do, with programs of the test's own in its place.
+//! What the scripts that find and install the toolchain do, with programs of the test's own instead of real ones.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -24,8 +24,8 @@ fn run(script: &str, arguments: &[&str], programs: &TempDir, clang: &str) -> Out
     for tool in [
         "bash", "cut", "dirname", "env", "grep", "mktemp", "rm", "sed", "tee", "uname",
     ] {
-        let places = ["/usr/bin", "/bin"].map(|folder| Path::new(folder).join(tool));
-        let real = places.iter().find(|place| place.exists());
+        let paths = ["/usr/bin", "/bin"].map(|folder| Path::new(folder).join(tool));
+        let real = paths.iter().find(|path| path.exists());
         let real = real.unwrap_or_else(|| panic!("no {tool}"));
         symlink(real, programs.path().join(tool)).unwrap();
     }

@@ -38,9 +38,9 @@ fn row([size, stride]: [usize; 2], [others, row]: [usize; 2]) -> Option<usize> {
 impl<'a> Stored<'a> {
     /// None if no two strides say where the elements are.
     fn of(tensor: &Tensor<'a>) -> Option<Stored<'a>> {
-        let places = tensor.rank().checked_sub(2)?;
-        let (batches, last) = tensor.shape().split_at(places);
-        let (batch_strides, strides) = tensor.strides().split_at(places);
+        let outer = tensor.rank().checked_sub(2)?;
+        let (batches, last) = tensor.shape().split_at(outer);
+        let (batch_strides, strides) = tensor.strides().split_at(outer);
         let [of_rows, of_columns] = [[last[0], strides[0]], [last[1], strides[1]]];
         let plain = row(of_columns, of_rows).map(|row| (false, row, last[0]));
         let turned = || row(of_rows, of_columns).map(|row| (true, row, last[1]));

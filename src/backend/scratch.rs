@@ -27,8 +27,8 @@ impl Scratch {
         let rounded = bytes.max(SMALLEST).checked_next_power_of_two();
         let length = rounded.filter(|length| *length <= LARGEST).unwrap_or(bytes);
         let kept = self.with(|kept| {
-            let place = kept.iter().position(|buffer| buffer.len() == length)?;
-            Some(kept.remove(place))
+            let index = kept.iter().position(|buffer| buffer.len() == length)?;
+            Some(kept.remove(index))
         });
         let buffer = match kept {
             Some(buffer) => buffer,

@@ -54,8 +54,8 @@ impl Default for ArenaOptions {
 }
 
 /// Scratch buffers of one storage mode, out of heaps (`MTLHeap`) that grow with the need. Clones share it.
-/// A buffer of an arena is a [`Buffer`] like any other. Its place is free again once its last handle is gone and every command
-/// buffer that it was bound in has completed. A new buffer still holds what its place held before.
+/// A buffer of an arena is a [`Buffer`] like any other. Its range of the heap is free again once its last handle is gone and every command
+/// buffer that it was bound in has completed. A new buffer still holds what the range held before.
 ///
 /// ```
 /// use metal_bridge::memory::{ArenaOptions, Memory};
@@ -65,7 +65,7 @@ impl Default for ArenaOptions {
 /// let memory = Memory::new(&Device::system_default()?)?;
 /// let arena = memory.new_arena(&ArenaOptions::new().block_bytes(1 << 20))?;
 /// for _token in 0..3 {
-///     // The same place each time, once the GPU is done with it.
+///     // The same memory each time, once the GPU is done with it.
 ///     let activations = arena.allocate(256 << 10)?;
 ///     drop(activations);
 /// }

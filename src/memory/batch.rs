@@ -228,9 +228,9 @@ impl<'h> Batch<'h> {
             queue,
             ..
         } = self;
-        let turn = queue.slots().draw_turn();
-        let uses = recording.start(&turn);
-        host_memories.start(&turn);
+        let position = queue.slots().draw_position();
+        let uses = recording.start(&position);
+        host_memories.start(&position);
         // SAFETY: the transfer is live. When the call returns, well or not, nothing touches the buffers and the host
         // memory for it any more.
         let result = unsafe { check(|error| sys::mtb_transfer_run(handle.as_ptr(), error)) };
@@ -275,8 +275,8 @@ impl Batch<'static> {
             queue,
             ..
         } = self;
-        let turn = queue.slots().draw_turn();
-        let uses = recording.start(&turn);
+        let position = queue.slots().draw_position();
+        let uses = recording.start(&position);
         let completion = Arc::new(Completion::new(uses, Vec::new(), None));
         // SAFETY: the transfer is live and this thread's. The completion keeps buffers and host memory until the callback,
         // which comes when nothing touches them for the transfer any more.
@@ -288,8 +288,8 @@ impl Batch<'static> {
         drop(handle);
         match committed {
             Ok(handle) => {
-                host_memories.start(&turn);
-                let submission = Submission::new(handle, completion, queue, turn);
+                host_memories.start(&position);
+                let submission = Submission::new(handle, completion, queue, position);
                 host_memories.finish_with(&submission);
                 Ok(submission)
             }

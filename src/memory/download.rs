@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::host_memory::{HostMemory, Received};
 use crate::error::{Error, Failure, Result};
 use crate::metal::process::check_process;
-use crate::metal::slots::Turn;
+use crate::metal::slots::QueuePosition;
 use crate::metal::wait::Wait;
 
 /// Values on their way from a buffer, which come when the transfer has completed: a [`Future`] of them, for any
@@ -38,7 +38,7 @@ enum Stage<V> {
     /// In a batch that is not committed.
     Recorded,
     /// On its way.
-    Running(Turn),
+    Running(QueuePosition),
     Ended(Result<V>),
     Taken,
 }
@@ -115,14 +115,14 @@ impl<V> Download<V> {
             if let Some(result) = state.take(FUNCTION) {
                 return result;
             }
-            let turn = match &state.stage {
-                Stage::Running(turn) => turn,
+            let position = match &state.stage {
+                Stage::Running(position) => position,
                 _ => {
                     let why = "the batch is not committed";
                     return Err(Error::InvalidState(Failure::new(FUNCTION, why)));
                 }
             };
-            let step = wait.step(|| turn.is_after_callback(), || turn.is_stuck());
+            let step = wait.step(|| position.is_after_callback(), || position.is_stuck());
             let step = step.map_err(|end| end.of(FUNCTION, "the download"))?;
             let waited = self.slot.changed.wait_timeout(state, step);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -197,9 +197,9 @@ impl<M: Received> Receiver<M> {
 }
 
 impl<M: Received> HostMemory for Receiver<M> {
-    fn start(&self, turn: &Turn) {
+    fn start(&self, position: &QueuePosition) {
         if let Some((_, slot)) = &self.parts {
-            slot.lock().stage = Stage::Running(turn.clone());
+            slot.lock().stage = Stage::Running(position.clone());
         }
     }
 

@@ -1,4 +1,4 @@
-//! Host functions: the CPU's turn in a queue's order.
+//! Host functions: the CPU's position in a queue's order.
 
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,9 +19,9 @@ impl CommandQueue {
     /// Work of the same queue waits for the function. So a wait inside the function for that work (for a [`Submission`] or a
     /// [`Download`](crate::memory::Download), in a synchronous transfer, for a buffer that is in use, for a slot in the queue) is
     /// [`Error::Deadlock`](crate::Error::Deadlock). The function may wait for other queues and for [`SharedEvent`](crate::SharedEvent)s if
-    /// their work does not wait for this queue in its turn. Nothing checks that, so give such a wait a timeout. An executor on
+    /// their work does not wait for this queue. Nothing checks that, so give such a wait a timeout. An executor on
     /// which the function blocks sees a future as pending.
-    /// A panic of the function ends there. If the GPU fails just before the function's turn, the function is dropped uncalled.
+    /// A panic of the function ends there. If the GPU fails just before the function would be called, the function is dropped uncalled.
     ///
     /// # Errors
     ///
@@ -33,7 +33,7 @@ impl CommandQueue {
         function: impl FnOnce() + Send + 'static,
     ) -> Result<Submission> {
         check_process("CommandQueue::call_host_function")?;
-        let turn = self.slots().draw_turn();
+        let position = self.slots().draw_position();
         let uses = RunningUses::default();
         let completion = Arc::new(Completion::new(uses, Vec::new(), None));
         let call = Box::new(HostCall {
@@ -54,7 +54,7 @@ impl CommandQueue {
                 )
             })
         }?;
-        Ok(Submission::new(handle, completion, self.clone(), turn))
+        Ok(Submission::new(handle, completion, self.clone(), position))
     }
 }
 

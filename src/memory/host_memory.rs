@@ -6,15 +6,15 @@ use bytemuck::Pod;
 
 use crate::error::{Error, Result};
 use crate::metal::lent_owner::LentOwner;
-use crate::metal::slots::Turn;
+use crate::metal::slots::QueuePosition;
 use crate::metal::submission::Submission;
 use crate::sys::contain_panic;
 
 /// Memory that a transfer reads or writes, at an address that stays the same. A drop means that the transfer
 /// will never run.
 pub(super) trait HostMemory: Send {
-    /// The transfer is about to be committed for its turn.
-    fn start(&self, _turn: &Turn) {}
+    /// The transfer is about to be committed at its position.
+    fn start(&self, _position: &QueuePosition) {}
 
     /// The transfer has ended, and nothing of it touches the memory any more.
     fn finish(self: Box<Self>, result: &Result<()>);
@@ -32,9 +32,9 @@ impl HostMemories {
         self.0.extend(memory);
     }
 
-    pub(super) fn start(&self, turn: &Turn) {
+    pub(super) fn start(&self, position: &QueuePosition) {
         for memory in &self.0 {
-            memory.start(turn);
+            memory.start(position);
         }
     }
 

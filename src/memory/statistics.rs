@@ -168,7 +168,7 @@ impl PoolStatistics {
     /// Of a live arena.
     pub(super) fn of_arena(arena: *const sys::mtb_arena) -> PoolStatistics {
         let mut raw = PoolStatistics::ZERO;
-        // SAFETY: the caller's arena is live, and the place is ours.
+        // SAFETY: the caller's arena is live, and the result is ours.
         unsafe { sys::mtb_arena_get_statistics(arena, &mut raw) };
         PoolStatistics::from(raw)
     }
@@ -236,7 +236,7 @@ impl Statistics {
             budget: 0,
             command_buffers: 0,
         };
-        // SAFETY: the memory is live, and the place is ours.
+        // SAFETY: the memory is live, and the result is ours.
         unsafe { sys::mtb_memory_get_statistics(memory.as_ptr(), &mut raw) };
         let transfers = TransferKind::ALL.map(|kind| {
             let raw = raw.transfers[kind.to_sys() as usize];
@@ -331,9 +331,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_its_place() {
-        for (place, kind) in TransferKind::ALL.into_iter().enumerate() {
-            assert_eq!((kind as usize, kind.to_sys() as usize), (place, place));
+    fn every_kind_has_its_index() {
+        for (index, kind) in TransferKind::ALL.into_iter().enumerate() {
+            assert_eq!((kind as usize, kind.to_sys() as usize), (index, index));
         }
     }
 

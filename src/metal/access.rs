@@ -16,7 +16,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::process::is_forked;
-use super::slots::Turn;
+use super::slots::QueuePosition;
 use super::wait::{Wait, WaitError};
 
 /// What is done with the bytes.
@@ -106,20 +106,19 @@ impl Uses {
 
 /// Uses by committed command buffers.
 #[derive(Default)]
-struct Running(Vec<(Turn, Access)>);
+struct Running(Vec<(QueuePosition, Access)>);
 
 impl Running {
-    fn finish(&mut self, turn: &Turn, access: Access) {
-        let is_it = |(other, of): &(Turn, Access)| *of == access && other.is(turn);
-        let place = self.0.iter().position(is_it);
+    fn finish(&mut self, position: &QueuePosition, access: Access) {
+        let is_it = |(other, of): &(QueuePosition, Access)| *of == access && other.is(position);
+        let index = self.0.iter().position(is_it);
         self.0
-            .swap_remove(place.expect("a use that finishes was started"));
+            .swap_remove(index.expect("a use that finishes was started"));
     }
 
-    fn conflicts(&self, access: Access) -> impl Iterator<Item = &Turn> {
-        let of =
-            move |(_, other): &&(Turn, Access)| Access::Write == access || Access::Write == *other;
-        self.0.iter().filter(of).map(|(turn, _)| turn)
+    fn conflicts(&self, access: Access) -> impl Iterator<Item = &QueuePosition> {
+        let of = move |used: &&(QueuePosition, Access)| [access, used.1].contains(&Access::Write);
+        self.0.iter().filter(of).map(|(position, _)| position)
     }
 
     fn conflict_with(&self, access: Access) -> bool {
@@ -202,10 +201,10 @@ impl Tracker {
         access: Access,
         wait: &mut Wait,
     ) -> Result<MutexGuard<'a, State>, Conflict> {
-        let is_any = |is: fn(&Turn) -> bool| state.running.conflicts(access).any(is);
+        let is_any = |is: fn(&QueuePosition) -> bool| state.running.conflicts(access).any(is);
         let step = wait.step(
-            || is_any(Turn::is_after_callback),
-            || is_any(Turn::is_stuck),
+            || is_any(QueuePosition::is_after_callback),
+            || is_any(QueuePosition::is_stuck),
         );
         let step = step.map_err(Conflict::Waited)?;
         state.waiting += 1;
@@ -241,10 +240,10 @@ impl Tracker {
     }
 
     /// Makes a recorded use a running one: its command buffer is committed.
-    pub(crate) fn start(&self, turn: &Turn, access: Access) {
+    pub(crate) fn start(&self, position: &QueuePosition, access: Access) {
         let mut state = self.lock();
         state.recorded.count(access).decrease();
-        state.running.0.push((turn.clone(), access));
+        state.running.0.push((position.clone(), access));
     }
 
     /// Ends a recorded use that will not run: its command buffer is dropped without a commit, or goes on without the
@@ -265,9 +264,9 @@ impl Tracker {
     }
 
     /// Ends a running use: its command buffer has completed.
-    pub(crate) fn finish(&self, turn: &Turn, access: Access) {
+    pub(crate) fn finish(&self, position: &QueuePosition, access: Access) {
         let mut state = self.lock();
-        state.running.finish(turn, access);
+        state.running.finish(position, access);
         if state.waiting > 0 {
             self.changed.notify_all();
         }
@@ -285,8 +284,8 @@ mod tests {
         Some(Instant::now())
     }
 
-    fn turn() -> Turn {
-        Slots::new(QueueId::default(), 1).draw_turn()
+    fn position() -> QueuePosition {
+        Slots::new(QueueId::default(), 1).draw_position()
     }
 
     #[test]
@@ -342,7 +341,7 @@ mod tests {
             tracker.begin_cpu(Access::Read, None),
             Err(Conflict::Recorded)
         );
-        let work = turn();
+        let work = position();
         tracker.start(&work, Access::Write);
         assert_eq!(
             tracker.begin_cpu(Access::Read, expired()),
@@ -366,7 +365,7 @@ mod tests {
         tracker.record(1, Access::Read).unwrap();
         tracker.begin_cpu(Access::Read, expired()).unwrap();
         tracker.end_cpu(Access::Read);
-        let work = turn();
+        let work = position();
         tracker.start(&work, Access::Read);
         tracker.begin_cpu(Access::Read, expired()).unwrap();
         tracker.end_cpu(Access::Read);

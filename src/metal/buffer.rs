@@ -42,7 +42,7 @@ impl StorageMode {
 /// ([`wait_copy_to_slice`](Buffer::wait_copy_to_slice), [`wait_copy_from_slice`](Buffer::wait_copy_from_slice)), as any
 /// plain type (`bytemuck::Pod`). Each waits for the committed command buffers that it conflicts with, and is refused with
 /// [`Error::InUse`] while a command buffer that is not committed, or another guard, conflicts with it: reading goes with
-/// reading, writing with nothing. An encoder in turn refuses a buffer whose guard it conflicts with. Each access has a
+/// reading, writing with nothing. An encoder for its part refuses a buffer whose guard it conflicts with. Each access has a
 /// form that waits no longer than a timeout, and [`try_read`](Buffer::try_read) and [`try_write`](Buffer::try_write) do not
 /// wait at all.
 ///

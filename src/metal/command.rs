@@ -184,8 +184,8 @@ impl CommandBuffer {
         }
     }
 
-    /// Takes the next place in the queue's order of execution (`enqueue`); otherwise the commit takes one. A command
-    /// buffer with a later place does not run before this one is committed or dropped.
+    /// Takes the next position in the queue's order of execution (`enqueue`); otherwise the commit takes one. A command
+    /// buffer with a later position does not run before this one is committed or dropped.
     ///
     /// # Errors
     ///
@@ -243,8 +243,8 @@ impl CommandBuffer {
             queue,
         } = self;
         queue.remember_uses(recording.len());
-        let turn = slot.commit();
-        let uses = recording.start(&turn);
+        let position = slot.commit();
+        let uses = recording.start(&position);
         let completion = Arc::new(Completion::new(uses, handlers, Some(slot)));
         // SAFETY: the command buffer is live and this thread's.
         let committed =
@@ -257,7 +257,7 @@ impl CommandBuffer {
             }
             return Err(error);
         }
-        Ok(Submission::new(handle, completion, queue, turn))
+        Ok(Submission::new(handle, completion, queue, position))
     }
 }
 

@@ -151,10 +151,10 @@ macro_rules! vectors {
                 const DATA_TYPE: sys::mtb_data_type = sys::$data_type;
 
                 fn write(self, bytes: &mut [u8; VALUE_SIZE]) {
-                    for (place, component) in bytes.chunks_exact_mut(size_of::<$scalar>()).zip(self) {
+                    for (to, component) in bytes.chunks_exact_mut(size_of::<$scalar>()).zip(self) {
                         let mut scalar = [0; VALUE_SIZE];
                         component.write(&mut scalar);
-                        place.copy_from_slice(&scalar[..size_of::<$scalar>()]);
+                        to.copy_from_slice(&scalar[..size_of::<$scalar>()]);
                     }
                 }
             }

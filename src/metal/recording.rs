@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::access::Access;
 use super::buffer::{Buffer, BufferInner};
-use super::slots::Turn;
+use super::slots::QueuePosition;
 use crate::error::{Error, Result};
 use crate::sys::contain_panic;
 
@@ -93,14 +93,14 @@ impl Recording {
     }
 
     /// Makes the uses running ones, of work that is about to be committed: they last until [`RunningUses::finish`].
-    pub(crate) fn start(mut self, turn: &Turn) -> RunningUses {
+    pub(crate) fn start(mut self, position: &QueuePosition) -> RunningUses {
         let uses = mem::take(&mut self.uses);
         for used in &uses {
-            used.buffer.tracker().start(turn, used.access);
+            used.buffer.tracker().start(position, used.access);
         }
         RunningUses {
             uses,
-            turn: Some(turn.clone()),
+            position: Some(position.clone()),
         }
     }
 }
@@ -117,15 +117,17 @@ impl Drop for Recording {
 pub(crate) struct RunningUses {
     uses: Vec<Use>,
     /// `None` if nothing is used.
-    turn: Option<Turn>,
+    position: Option<QueuePosition>,
 }
 
 impl RunningUses {
     /// The work has ended, or will never run: releases its buffers.
     pub(crate) fn finish(self) {
-        let Some(turn) = self.turn else { return };
+        let Some(position) = self.position else {
+            return;
+        };
         for used in self.uses {
-            used.buffer.tracker().finish(&turn, used.access);
+            used.buffer.tracker().finish(&position, used.access);
             // The last reference to a buffer may go here, and an owner of its memory with it.
             contain_panic(|| drop(used));
         }

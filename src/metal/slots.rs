@@ -33,15 +33,15 @@ type Position = u64;
 
 /// Where work stands in the order of its queue.
 #[derive(Clone)]
-pub(crate) struct Turn {
+pub(crate) struct QueuePosition {
     slots: Arc<Slots>,
     /// At most the position of the work itself.
     position: Position,
 }
 
-impl Turn {
-    /// Whether it is the turn of the same work.
-    pub(crate) fn is(&self, other: &Turn) -> bool {
+impl QueuePosition {
+    /// Whether it is the position of the same work.
+    pub(crate) fn is(&self, other: &QueuePosition) -> bool {
         self.position == other.position && Arc::ptr_eq(&self.slots, &other.slots)
     }
 
@@ -173,15 +173,15 @@ impl Slots {
         }
     }
 
-    /// A turn before all that is committed from now on.
-    pub(crate) fn draw_turn(self: &Arc<Slots>) -> Turn {
-        Turn {
+    /// A position before all that is committed from now on.
+    pub(crate) fn draw_position(self: &Arc<Slots>) -> QueuePosition {
+        QueuePosition {
             slots: self.clone(),
             position: self.lock().draw_position(),
         }
     }
 
-    /// Refuses a call that would wait for work of its own, whatever the work's turn, if that work would not run.
+    /// Refuses a call that would wait for work of its own, whatever the work's position, if that work would not run.
     pub(crate) fn check_runs(&self, function: &'static str) -> Result<()> {
         let is_stuck = || self.lock().first_stuck().is_some();
         if is_stuck() {
@@ -249,8 +249,8 @@ impl Slot {
         Ok(())
     }
 
-    /// Takes a turn for the command buffer, which is about to be committed.
-    pub(crate) fn commit(&self) -> Turn {
+    /// Takes a position for the command buffer, which is about to be committed.
+    pub(crate) fn commit(&self) -> QueuePosition {
         let mut state = self.slots.lock();
         let from = match state.taken.get(&self.number) {
             Some(Taken::Recording {
@@ -261,7 +261,7 @@ impl Slot {
         };
         state.taken.insert(self.number, Taken::Committed { from });
         drop(state);
-        Turn {
+        QueuePosition {
             slots: self.slots.clone(),
             position: from,
         }

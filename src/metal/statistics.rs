@@ -131,11 +131,11 @@ impl Device {
     pub fn live_objects() -> LiveObjects {
         let mut objects = LiveObjects::default();
         if cfg!(metal_backend) {
-            for (place, kind) in ObjectKind::ALL.into_iter().enumerate() {
+            for (index, kind) in ObjectKind::ALL.into_iter().enumerate() {
                 // SAFETY: takes numbers and may be called from any thread.
                 unsafe {
-                    objects.live[place] = sys::mtb_live_handles(kind.to_sys());
-                    objects.made[place] = sys::mtb_made_handles(kind.to_sys());
+                    objects.live[index] = sys::mtb_live_handles(kind.to_sys());
+                    objects.made[index] = sys::mtb_made_handles(kind.to_sys());
                 }
             }
         }
@@ -215,9 +215,9 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_has_its_place() {
-        for (place, kind) in ObjectKind::ALL.into_iter().enumerate() {
-            assert_eq!((kind as usize, kind.to_sys() as usize), (place, place));
+    fn every_kind_has_its_index() {
+        for (index, kind) in ObjectKind::ALL.into_iter().enumerate() {
+            assert_eq!((kind as usize, kind.to_sys() as usize), (index, index));
         }
     }
 }

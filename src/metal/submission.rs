@@ -11,7 +11,7 @@ use super::completion::{Completed, Completion, Times};
 use super::handle::{Handle, check, nanoseconds};
 use super::process::check_process;
 use super::queue::CommandQueue;
-use super::slots::Turn;
+use super::slots::QueuePosition;
 use crate::error::Result;
 use crate::sys;
 
@@ -22,7 +22,7 @@ pub struct Submission {
     handle: Handle<sys::mtb_command_buffer>,
     completion: Arc<Completion>,
     queue: CommandQueue,
-    turn: Turn,
+    position: QueuePosition,
 }
 
 // SAFETY: metal_bridge.h, "Threads": after the commit a command buffer may be waited for and asked from any thread.
@@ -33,9 +33,9 @@ unsafe impl Sync for Submission {}
 /// How far a command buffer has got (`MTLCommandBufferStatus`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CommandBufferStatus {
-    /// Handed over, and waiting for its turn.
+    /// Handed over, and not begun.
     Committed,
-    /// Its turn has come.
+    /// Begun.
     Scheduled,
     /// Done.
     Completed,
@@ -48,13 +48,13 @@ impl Submission {
         handle: Handle<sys::mtb_command_buffer>,
         completion: Arc<Completion>,
         queue: CommandQueue,
-        turn: Turn,
+        position: QueuePosition,
     ) -> Submission {
         Submission {
             handle,
             completion,
             queue,
-            turn,
+            position,
         }
     }
 
@@ -73,7 +73,7 @@ impl Submission {
     /// same queue that the work comes after, or if the work comes after a command buffer that this thread, or one that
     /// has ended, has [enqueued](crate::CommandBuffer::enqueue) and never committed.
     pub fn wait(&self) -> Result<()> {
-        self.turn
+        self.position
             .wait("Submission::wait", |timeout| self.wait_at_most(timeout))
     }
 

@@ -53,7 +53,7 @@ pub struct Convolution2dDescriptor {
     pub input_size: [usize; 2],
     /// Rows and columns of the weights.
     pub kernel_size: [usize; 2],
-    /// From one place of the weights to the next.
+    /// From one position of the weights to the next.
     pub stride: [usize; 2],
     /// From one weight to the next: 1 for weights without gaps.
     pub dilation: [usize; 2],

@@ -58,9 +58,9 @@ impl Operand {
             strides: [0; MAX_RANK],
         };
         let mut stride = data_type.size();
-        for (place, &size) in shape.iter().enumerate().rev() {
-            operand.shape[place] = size;
-            operand.strides[place] = stride;
+        for (dimension, &size) in shape.iter().enumerate().rev() {
+            operand.shape[dimension] = size;
+            operand.strides[dimension] = stride;
             // Too long for any buffer: the encode refuses it.
             stride = stride.saturating_mul(size);
         }

@@ -47,7 +47,10 @@ impl KernelName {
 
     /// The same kernel with its first constant.
     pub(crate) fn with(mut self, constant: Constant) -> KernelName {
-        let free = self.constants.iter_mut().find(|place| place.is_none());
+        let free = self
+            .constants
+            .iter_mut()
+            .find(|constant| constant.is_none());
         *free.expect("no kernel of ours has more constants") = Some(constant);
         self
     }

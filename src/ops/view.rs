@@ -1,9 +1,9 @@
-//! [`View`]: a place in a buffer, and the checks that every operation makes before it binds one.
+//! [`View`]: an address in a buffer, and the checks that every operation makes before it binds one.
 
 use crate::error::{Error, Failure, Result};
 use crate::metal::buffer::Buffer;
 
-/// A place in a buffer where an operation reads or writes. The operation determines the type and number of the
+/// An address in a buffer where an operation reads or writes. The operation determines the type and number of the
 /// elements, and checks that the buffer holds them.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
@@ -27,7 +27,7 @@ impl<'a> View<'a> {
         self.offset
     }
 
-    /// Checks that `bytes` bytes from here are inside the buffer and that the place is aligned. `function` and `what` name
+    /// Checks that `bytes` bytes from here are inside the buffer and that the address is aligned. `function` and `what` name
     /// the argument in errors.
     pub(crate) fn check(
         &self,

@@ -127,9 +127,9 @@ pub struct FunctionConstant {
 /// Something that the compiler says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
-    /// The source's name, or that of a file which it includes; empty if it has no place in a source.
+    /// The source's name, or that of a file which it includes; empty if it is about no source.
     pub file: String,
-    /// From 1; 0: no place.
+    /// From 1; 0: about no line.
     pub line: u64,
     /// In bytes from 1; 0: not known.
     pub column: u64,

@@ -52,7 +52,7 @@ unsafe extern "C" fn release_handler<H: CompletionHandler>(context: *mut c_void)
 ///
 /// # Safety
 ///
-/// `commands` is live and belongs to this thread; `error` is NULL or a place for an error.
+/// `commands` is live and belongs to this thread; `error` is NULL or valid for a write.
 pub unsafe fn commit_with_handler<H: CompletionHandler>(
     commands: *mut mtb_command_buffer,
     handler: &Arc<H>,
@@ -79,7 +79,7 @@ pub unsafe fn commit_with_handler<H: CompletionHandler>(
 ///
 /// # Safety
 ///
-/// `transfer` is live and belongs to this thread; `error` is NULL or a place for an error.
+/// `transfer` is live and belongs to this thread; `error` is NULL or valid for a write.
 pub unsafe fn transfer_commit_with_handler<H: CompletionHandler>(
     transfer: *mut mtb_transfer,
     timeout: u64,

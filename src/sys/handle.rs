@@ -93,7 +93,7 @@ shareable! {
 /// # Safety
 ///
 /// `make` calls a function of the bridge that returns an owned handle, or NULL and an owned error, and passes on the
-/// place for the error.
+/// pointer to the error.
 pub unsafe fn create<T: Object>(
     make: impl FnOnce(*mut *mut mtb_error) -> *mut T,
 ) -> Result<Handle<T>, OwnedError> {
@@ -114,7 +114,7 @@ pub unsafe fn create<T: Object>(
 /// # Safety
 ///
 /// `call` calls a function of the bridge that sets an owned error if it does not return `MTB_OK`, and passes on the
-/// place for the error.
+/// pointer to the error.
 #[inline]
 pub unsafe fn check(
     call: impl FnOnce(*mut *mut mtb_error) -> mtb_status,

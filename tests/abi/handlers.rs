@@ -28,7 +28,7 @@ fn times_told(handler: &Arc<Told>) -> usize {
 fn a_handler_of_a_commit_that_fails_is_given_back() {
     let handler = Arc::new(Told::default());
     let mut error = ptr::null_mut();
-    // SAFETY: NULL is refused, with an error or without a place for one.
+    // SAFETY: NULL is refused, with an error or without a pointer to one.
     unsafe {
         let (nothing, nowhere) = (ptr::null_mut(), ptr::null_mut());
         assert!(sys::transfer_commit_with_handler(nothing, 0, &handler, nowhere).is_null());

@@ -49,10 +49,10 @@ pub fn read_header(headers: &Files, program: &str) -> Interface {
 
     let mut interface = Interface::default();
     let nodes: Vec<_> = children(&tree).collect();
-    for (place, node) in nodes.iter().enumerate() {
+    for (index, node) in nodes.iter().enumerate() {
         let kind = node["kind"].as_str().unwrap_or("");
         let mut name = node["name"].as_str().unwrap_or("").to_owned();
-        let next = nodes.get(place + 1);
+        let next = nodes.get(index + 1);
         if let Some(next) = next.filter(|next| name.is_empty() && next["kind"] == "TypedefDecl") {
             // `typedef struct { ... } name;`
             name = next["name"].as_str().expect("a name").to_owned();

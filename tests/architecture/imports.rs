@@ -40,19 +40,19 @@ impl Imports {
         Imports(uses.collect())
     }
 
-    /// The same between the places that the files belong to.
-    pub fn between(&self, place: impl Fn(&Path) -> PathBuf) -> Imports {
-        let mut places: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+    /// The same between the units that the files belong to.
+    pub fn between(&self, unit: impl Fn(&Path) -> PathBuf) -> Imports {
+        let mut units: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         for path in self.0.keys() {
-            places.entry(place(path)).or_default();
+            units.entry(unit(path)).or_default();
         }
         for (path, used) in self.edges() {
-            let (from, to) = (place(path), place(used));
+            let (from, to) = (unit(path), unit(used));
             if from != to {
-                places.get_mut(&from).expect("above").insert(to);
+                units.get_mut(&from).expect("above").insert(to);
             }
         }
-        Imports(places)
+        Imports(units)
     }
 
     /// The files, and the files that each uses.

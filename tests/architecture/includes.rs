@@ -13,7 +13,7 @@ const ROOTS: [&str; 5] = [
     "native/software/msl/include",
 ];
 
-/// From a place to the places that it includes, each with one file's include to show for it.
+/// From a unit to the units that it includes, each with one file's include to show for it.
 type Graph = BTreeMap<String, BTreeMap<String, String>>;
 
 /// What a line includes, and whether in quotes.
@@ -45,7 +45,7 @@ fn normal(path: &str) -> String {
     parts.join("/")
 }
 
-/// The includes of one file of ours in another, with `name_of` naming the place that a file belongs to; and the includes in quotes
+/// The includes of one file of ours in another, with `name_of` naming the unit that a file belongs to; and the includes in quotes
 /// that lead nowhere.
 fn graph(files: &Files, name_of: impl Fn(&str) -> String) -> (Graph, Vec<String>) {
     let (mut graph, mut lost) = (Graph::new(), Vec::new());

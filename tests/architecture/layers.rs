@@ -69,9 +69,11 @@ fn a_circle_of_folders_is_seen() {
 /// The sources, with a file of `metal` that uses the layer above it.
 fn looking_upwards() -> Sources {
     let mut sources = crate_sources();
-    sources.change("metal/access.rs", "use super::slots::Turn;", |line| {
-        format!("{line}\ntype Above = crate::memory::Batch<'static>;")
-    });
+    sources.change(
+        "metal/access.rs",
+        "use super::slots::QueuePosition;",
+        |line| format!("{line}\ntype Above = crate::memory::Batch<'static>;"),
+    );
     sources
 }
 

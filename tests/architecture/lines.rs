@@ -67,11 +67,11 @@ fn a_long_line_is_found() {
         ("shaders/a.metal", &text),
         ("tests/a.c", &text),
     ]);
-    let places: Vec<_> = long_lines(&files)
+    let lines_found: Vec<_> = long_lines(&files)
         .iter()
         .map(|line| line.split(": ").next().unwrap().to_owned())
         .collect();
     let source = [2, 4, 5, 6].map(|line| format!("shaders/a.metal:{line}"));
     let test = [2, 6].map(|line| format!("tests/a.c:{line}"));
-    assert_eq!(places, [&source[..], &test[..]].concat());
+    assert_eq!(lines_found, [&source[..], &test[..]].concat());
 }

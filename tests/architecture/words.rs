@@ -15,10 +15,40 @@ const SLOTS: &[&str] = &[
 ];
 const EVERYWHERE: &[&str] = &[""];
 
+/// Where work has a position in a queue's order.
+const QUEUES: &[&str] = &[
+    "native/bridge/command/",
+    "native/bridge/memory/",
+    "native/software/framework/command/",
+    "native/software/framework/sync/",
+    "src/memory/",
+    "src/metal/access.rs",
+    "src/metal/recording.rs",
+    "src/metal/slots.rs",
+    "src/metal/submission.rs",
+];
+/// Where results, arguments and lvalues are: only a transfer has places.
+const NO_TRANSFERS: &[&str] = &[
+    "crates/cudart/src/api/devices.rs",
+    "crates/cudart/src/api/events.rs",
+    "crates/cudart/src/api/kernels.rs",
+    "crates/cudart/src/api/memory.rs",
+    "crates/cudart/src/api/out.rs",
+    "crates/cudart/src/api/pointers.rs",
+    "crates/cudart/src/api/streams.rs",
+    "crates/cudart/src/runtime/modules.rs",
+    "crates/cudart/src/runtime/parameters/",
+    "native/bridge/mps/",
+    "native/software/msl/passes/",
+];
+
 /// A private word, what is said instead, and where. A star stands for any word.
-const WORDS: [(&str, &str, &[&str]); 12] = [
+const WORDS: [(&str, &str, &[&str]); 16] = [
     ("carrier", "proxy stream", EVERYWHERE),
     ("chore", "task", EVERYWHERE),
+    ("count dispatches", "count launches", EVERYWHERE),
+    // Metal's counters are those of its counter sample buffers.
+    ("counter", "count", &["crates/cli/", "crates/llama/"]),
     ("crossing", "bounce buffer", EVERYWHERE),
     ("fate", "completion", EVERYWHERE),
     ("home", "owner pool", EVERYWHERE),
@@ -28,7 +58,10 @@ const WORDS: [(&str, &str, &[&str]); 12] = [
     ("let * go", "release", EVERYWHERE),
     ("lockstep", "simd sync", &["native/software/"]),
     ("on record", "recorded", EVERYWHERE),
+    ("place", "result, index, offset or lvalue", NO_TRANSFERS),
     ("room", "slot or range", SLOTS),
+    // Lanes run in turn.
+    ("turn", "position", QUEUES),
 ];
 
 /// The words of a line and of its identifiers, in lower case: `mtbi_record_addLeg` has four. Signs that end a phrase stand
@@ -113,7 +146,7 @@ fn private_words_are_found() {
                 // Whoever lets one\n// go. Let the kernel go. It lets the other kernel go on in $HOME.\n";
     let files = files::made_up(&[("a.c", text), ("tests/memory/a.rs", "fn no_room() {}")]);
     let found = private_words(&files);
-    let places: Vec<_> = found
+    let lines_found: Vec<_> = found
         .iter()
         .map(|line| line.split(": ").next().unwrap())
         .collect();
@@ -128,5 +161,5 @@ fn private_words_are_found() {
         "a.c:10",
         "tests/memory/a.rs:1",
     ];
-    assert_eq!(places, expected);
+    assert_eq!(lines_found, expected);
 }

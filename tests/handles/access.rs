@@ -256,7 +256,7 @@ fn many_threads_take_turns() {
             scope.spawn(|| {
                 for _ in 0..25 {
                     // Whoever holds the buffer drops it soon.
-                    wait_for("a turn", || {
+                    wait_for("the next round", || {
                         match buffer.write_timeout::<f32>(Duration::from_secs(30)) {
                             Ok(mut values) => {
                                 values[31] += 1.0;

@@ -222,7 +222,7 @@ fn submissions_are_shared_between_threads() {
 }
 
 #[test]
-fn command_buffers_run_in_the_order_of_their_places() {
+fn command_buffers_run_in_the_order_of_their_positions() {
     let (queue, buffer) = (queue(), shared(&[0.0]));
     let record = |value: u8| {
         let mut commands = queue.command_buffer().unwrap();
@@ -234,7 +234,7 @@ fn command_buffers_run_in_the_order_of_their_places() {
     let (mut first, second) = (record(1), record(2));
     first.enqueue().unwrap();
     assert_error(first.enqueue(), invalid_state, "mtb_command_buffer_enqueue");
-    // Committed later, but its place is the first.
+    // Committed later, but its position is the first.
     let second = second.commit().unwrap();
     assert!(
         second.wait_timeout(SHORT).is_err(),

@@ -120,7 +120,7 @@ fn what_is_recorded_and_dropped_never_runs() {
     blit.fill(&buffer, 0..32, 0xff).unwrap();
     drop(blit);
     drop(commands);
-    // The place in the queue is free: what comes later runs.
+    // The position in the queue is free: what comes later runs.
     increment(&queue, &buffer, None).wait_timeout(LONG).unwrap();
     assert_eq!(*buffer.wait_read::<f32>().unwrap(), [1.0; 8]);
 }

@@ -18,7 +18,7 @@ fn an_arena_reuses_memory_once_the_gpu_is_done() {
     let allocate = || arena.allocate(200 * KIB).unwrap();
     let misses = || arena.statistics().misses;
     let (transfers, second) = no_reuse_before_the_gpu_is_done(&memory, allocate, misses);
-    // Token after token in the same place, once the one before is done.
+    // Token after token in the same memory, once the one before is done.
     for _ in 0..20 {
         wait_for("the scratch before", || {
             arena.statistics().objects_in_use == 1

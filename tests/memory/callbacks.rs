@@ -80,7 +80,7 @@ impl Later {
     }
 }
 
-/// Later work, sent to a callback that has its turn, which tries to wait, and back.
+/// Later work, sent to a callback that runs, which tries to wait, and back.
 fn with_callback(attach: impl FnOnce(&TransferQueue, Box<dyn FnOnce() + Send>)) {
     let (transfers, gate) = (transfers(), device().new_shared_event().unwrap());
     let (to_callback, in_callback) = mpsc::channel::<Later>();

@@ -1,4 +1,4 @@
-//! Host functions: the CPU's turn in a queue's order.
+//! Host functions: the CPU's position in a queue's order.
 
 use std::sync::mpsc;
 use std::thread;
@@ -8,7 +8,7 @@ use metal_bridge_test_support::block_on;
 use crate::*;
 
 #[test]
-fn a_host_function_has_its_turn() {
+fn a_host_function_has_its_position() {
     let (transfers, target) = (transfers(), buffer(16, StorageMode::Private));
     let queue = transfers.command_queue();
     let (sender, receiver) = mpsc::channel();

@@ -61,7 +61,7 @@ fn hold(queue: &CommandQueue) -> SharedEvent {
     gate
 }
 
-/// Bytes that differ from place to place and from seed to seed.
+/// Bytes that differ from byte to byte and from seed to seed.
 fn pattern(length: usize, seed: u32) -> Vec<u8> {
     let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12_345);
     let next = || {

@@ -1,5 +1,5 @@
 //! Random programs of kernels and transfers on several queues, with events between them, against a model that runs one
-//! step after the other. Under `SOFTWARE_METAL_SHUFFLE` (scripts/shuffle) whatever is not ordered changes places.
+//! step after the other. Under `SOFTWARE_METAL_SHUFFLE` (scripts/shuffle) whatever is not ordered changes its order.
 
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -86,7 +86,7 @@ struct Rig {
     downloads: Vec<(Download<Vec<u32>>, Vec<u32>)>,
     called: Vec<Submission>,
     /// For each call of a host function: the value that its lane's event should have, and had before and after.
-    turns: Arc<Mutex<Vec<(u64, u64, u64)>>>,
+    host_functions: Arc<Mutex<Vec<(u64, u64, u64)>>>,
     seed: u32,
 }
 
@@ -138,7 +138,7 @@ impl Rig {
             users: vec![[0; QUEUES]; BUFFERS],
             downloads: Vec::new(),
             called: Vec::new(),
-            turns: Arc::default(),
+            host_functions: Arc::default(),
             seed: 1000,
         }
     }
@@ -308,11 +308,11 @@ impl Rig {
         self.done(lane, &used);
     }
 
-    /// The CPU has its turn: all that came before on the lane is done then, and nothing that comes after.
+    /// A host function: all that came before on the lane is done then, and nothing that comes after.
     fn host_function(&mut self, lane: usize) {
         let Lane { event, value, .. } = &self.lanes[lane];
-        let (event, value, seen) = (event.clone(), *value, self.turns.clone());
-        let turn = move || {
+        let (event, value, seen) = (event.clone(), *value, self.host_functions.clone());
+        let function = move || {
             let before = event.signaled_value();
             thread::yield_now();
             seen.lock()
@@ -320,7 +320,8 @@ impl Rig {
                 .push((value, before, event.signaled_value()));
         };
         let queue = self.lanes[lane].transfers.command_queue();
-        self.called.push(queue.call_host_function(turn).unwrap());
+        self.called
+            .push(queue.call_host_function(function).unwrap());
     }
 
     fn check(mut self) {
@@ -330,9 +331,9 @@ impl Rig {
         for called in &self.called {
             called.wait().unwrap();
         }
-        let turns = self.turns.lock().unwrap().clone();
-        assert_eq!(turns.len(), self.called.len());
-        for (value, before, after) in turns {
+        let host_functions = self.host_functions.lock().unwrap().clone();
+        assert_eq!(host_functions.len(), self.called.len());
+        for (value, before, after) in host_functions {
             assert_eq!((before, after), (value, value));
         }
         for b in 0..BUFFERS {

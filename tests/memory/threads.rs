@@ -24,7 +24,7 @@ fn sixty_four_threads_share_a_memory() {
     });
 }
 
-/// What a thread copies itself has a place in the queue's order, and is nothing that others see a half of.
+/// What a thread copies itself has a position in the queue's order, and is nothing that others see a half of.
 #[test]
 fn a_host_copy_is_seen_whole_by_other_threads() {
     let transfers = memory().transfer_queue(&queue()).unwrap();
@@ -68,7 +68,7 @@ fn a_waiting_host_copy_precedes_later_commits() {
                     .run()
                     .unwrap()
             });
-            // The copy's place in the queue follows at once.
+            // The copy's position in the queue follows at once.
             wait_for("the copy", || shared.try_read::<u8>().is_err());
             thread::sleep(Duration::from_millis(100));
             assert!(!copies.is_finished());

@@ -60,9 +60,9 @@ impl Product {
     /// Each operand in turn is what `wrong` makes of it.
     #[track_caller]
     fn refuses(&self, wrong: impl Fn(Matrix) -> Matrix, is: fn(&Error) -> bool, says: &str) {
-        for place in 0..3 {
+        for index in 0..3 {
             let mut matrices = self.matrices();
-            matrices[place] = wrong(matrices[place].clone());
+            matrices[index] = wrong(matrices[index].clone());
             let [left, right, result] = &matrices;
             refused(
                 |commands| self.kernel.encode(commands, left, right, result),
@@ -74,7 +74,7 @@ impl Product {
 }
 
 #[test]
-fn operands_of_wrong_places_are_refused() {
+fn operands_of_wrong_layouts_are_refused() {
     let product = Product::new();
     let check = |wrong: &dyn Fn(Matrix) -> Matrix, is, says| product.refuses(wrong, is, says);
     check(
@@ -118,9 +118,9 @@ fn operands_of_wrong_places_are_refused() {
 fn operands_of_wrong_shapes_and_types_are_refused() {
     let product = Product::new();
     let check = |is: fn(&Error) -> bool, says: &str, wrong: &dyn Fn(&Buffer) -> Matrix| {
-        for place in 0..3 {
+        for index in 0..3 {
             let mut matrices = product.matrices();
-            matrices[place] = wrong(&product.buffers[place]);
+            matrices[index] = wrong(&product.buffers[index]);
             let [left, right, result] = &matrices;
             let encode =
                 |commands: &mut CommandBuffer| product.kernel.encode(commands, left, right, result);

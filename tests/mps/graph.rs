@@ -6,11 +6,11 @@ use metal_bridge_test_support::device;
 use crate::support::*;
 
 fn elements(count: usize, data_type: DataType, offset: usize, seed: u64) -> Elements {
-    let place = Place {
+    let strided = Strided {
         offset,
-        ..Place::packed(1, 1, count)
+        ..Strided::packed(1, 1, count)
     };
-    Elements::random(place, data_type, seed)
+    Elements::random(strided, data_type, seed)
 }
 
 /// Four sizes in the order of the layout.
@@ -199,7 +199,7 @@ fn batch_normalizations() {
         let result = elements(shape.iter().product(), data_type, offset, 2);
         let mean = elements(channels, data_type, offset, 3);
         let variances: Vec<f64> = (0..channels).map(|c| 0.25 + c as f64).collect();
-        let variance = Elements::new(mean.place, data_type, &variances);
+        let variance = Elements::new(mean.strided, data_type, &variances);
         let gamma = elements(channels, data_type, offset, 4);
         let beta = elements(channels, data_type, offset, 5);
         let kernel = BatchNormalization::new(device(), &descriptor).unwrap();

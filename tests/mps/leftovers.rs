@@ -21,16 +21,16 @@ fn kernels_are_counted_and_released() {
     let clone = kernel.clone();
     assert!(made() > before);
     drop(kernel);
-    let input = Elements::random(Place::packed(1, 2, 2), DataType::Float32, 1);
-    let result = Elements::random(Place::packed(1, 2, 2), DataType::Float32, 2);
+    let input = Elements::random(Strided::packed(1, 2, 2), DataType::Float32, 1);
+    let result = Elements::random(Strided::packed(1, 2, 2), DataType::Float32, 2);
     run(|commands| clone.encode(commands, &input.matrix(), &result.matrix()));
 }
 
 #[test]
 fn a_kernel_outlives_its_handles_until_the_work_is_done() {
     let queue = queue();
-    let input = Elements::random(Place::packed(1, 3, 5), DataType::Float32, 1);
-    let result = Elements::random(Place::packed(1, 3, 5), DataType::Float32, 2);
+    let input = Elements::random(Strided::packed(1, 3, 5), DataType::Float32, 1);
+    let result = Elements::random(Strided::packed(1, 3, 5), DataType::Float32, 2);
     let mut commands = queue.command_buffer().unwrap();
     let kernel = MatrixSoftMax::new(device()).unwrap();
     kernel
@@ -56,9 +56,9 @@ fn threads_share_a_kernel() {
             let (kernel, failures) = (&kernel, &failures);
             scope.spawn(move || {
                 let queue = queue();
-                let left = Elements::random(Place::packed(1, 5, 7), DataType::Float32, seed);
-                let right = Elements::random(Place::packed(1, 7, 6), DataType::Float32, seed + 9);
-                let result = Elements::random(Place::packed(1, 5, 6), DataType::Float32, 0);
+                let left = Elements::random(Strided::packed(1, 5, 7), DataType::Float32, seed);
+                let right = Elements::random(Strided::packed(1, 7, 6), DataType::Float32, seed + 9);
+                let result = Elements::random(Strided::packed(1, 5, 6), DataType::Float32, 0);
                 for _ in 0..50 {
                     let mut commands = queue.command_buffer().unwrap();
                     let (left, right) = (left.matrix(), right.matrix());
@@ -81,13 +81,13 @@ fn threads_share_a_kernel() {
 fn make_and_encode(times: usize) {
     let queue = queue();
     let [a, b, c, d] = [1, 2, 3, 4].map(|seed| {
-        let place = Place::packed(1, 4, 4);
-        Elements::random(place, DataType::Float32, seed)
+        let strided = Strided::packed(1, 4, 4);
+        Elements::random(strided, DataType::Float32, seed)
     });
-    let indices = Elements::new(a.place, DataType::UInt32, &[0.0; 16]);
+    let indices = Elements::new(a.strided, DataType::UInt32, &[0.0; 16]);
     let array = |of: &Elements| of.array(&[1, 1, 4, 4]);
     let descriptor = Convolution2dDescriptor::new(DataType::Float32, 1, 1, [4, 4], [1, 1]);
-    let weights = Elements::random(Place::packed(1, 1, 1), DataType::Float32, 5);
+    let weights = Elements::random(Strided::packed(1, 1, 1), DataType::Float32, 5);
     for _ in 0..times {
         let mut commands = queue.command_buffer().unwrap();
         let product = MatrixMultiplication::new(device(), 4, 4, 4).unwrap();

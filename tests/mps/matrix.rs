@@ -27,18 +27,18 @@ fn check_product(
     descriptor: &MatrixMultiplicationDescriptor,
     data_type: DataType,
     matrices: usize,
-    place: fn(usize, usize, usize) -> Place,
+    strided: fn(usize, usize, usize) -> Strided,
 ) {
     let of = descriptor;
     let (m, n, k) = (of.result_rows, of.result_columns, of.interior_columns);
     let (left_rows, left_columns) = stored(of.transpose_left, m, k);
     let (right_rows, right_columns) = stored(of.transpose_right, k, n);
-    let left = Elements::random(place(matrices, left_rows, left_columns), data_type, 1);
-    let right = Elements::random(place(matrices, right_rows, right_columns), data_type, 2);
+    let left = Elements::random(strided(matrices, left_rows, left_columns), data_type, 1);
+    let right = Elements::random(strided(matrices, right_rows, right_columns), data_type, 2);
     // What the result holds before does not matter if it is not asked for.
     let before = if of.beta == 0.0 { f64::NAN } else { 0.5 };
-    let place = place(matrices, m, n);
-    let result = Elements::new(place, data_type, &vec![before; place.count()]);
+    let strided = strided(matrices, m, n);
+    let result = Elements::new(strided, data_type, &vec![before; strided.count()]);
 
     let kernel = MatrixMultiplication::with_descriptor(device(), of).unwrap();
     run(|commands| kernel.encode(commands, &left.matrix(), &right.matrix(), &result.matrix()));
@@ -49,8 +49,8 @@ fn check_product(
         } else {
             (row, column)
         };
-        let place = &elements.place;
-        elements.values[(matrix * place.rows + row) * place.columns + column]
+        let strided = &elements.strided;
+        elements.values[(matrix * strided.rows + row) * strided.columns + column]
     };
     let exact = (0..matrices * m * n).map(|index| {
         let (matrix, row, column) = (index / (m * n), index / n % m, index % n);
@@ -94,8 +94,8 @@ fn products_of_odd_sizes_and_transposes() {
                     interior_columns,
                     ..PLAIN
                 };
-                check_product(&descriptor, data_type, 1, Place::packed);
-                check_product(&descriptor, data_type, 3, Place::spread);
+                check_product(&descriptor, data_type, 1, Strided::packed);
+                check_product(&descriptor, data_type, 3, Strided::spread);
             }
         }
     }
@@ -114,7 +114,7 @@ fn products_are_scaled_and_added() {
                 beta,
                 ..PLAIN
             };
-            check_product(&descriptor, data_type, 2, Place::spread);
+            check_product(&descriptor, data_type, 2, Strided::spread);
         }
     }
 }
@@ -128,10 +128,10 @@ fn products_of_a_matrix_and_a_vector() {
         {
             let (alpha, beta) = (1.5, -2.0);
             let (matrix_rows, matrix_columns) = stored(transpose, rows, columns);
-            let place = Place::spread(1, matrix_rows, matrix_columns);
-            let matrix = Elements::random(place, data_type, 3);
-            let vector = Elements::random(Place::spread(1, 1, columns), data_type, 4);
-            let result = Elements::random(Place::spread(1, 1, rows), data_type, 5);
+            let strided = Strided::spread(1, matrix_rows, matrix_columns);
+            let matrix = Elements::random(strided, data_type, 3);
+            let vector = Elements::random(Strided::spread(1, 1, columns), data_type, 4);
+            let result = Elements::random(Strided::spread(1, 1, rows), data_type, 5);
             let descriptor = MatrixVectorMultiplicationDescriptor {
                 transpose,
                 rows,
@@ -169,15 +169,15 @@ fn products_of_a_matrix_and_a_vector() {
 fn softmax_of_rows() {
     for (rows, columns) in [(1, 1), (3, 2), (5, 129)] {
         for data_type in FLOATS {
-            let place = Place::spread(2, rows, columns);
-            let count = place.count();
+            let strided = Strided::spread(2, rows, columns);
+            let count = strided.count();
             // Large ones too: an exponential of each alone would overflow.
             let values: Vec<f64> = (0..count)
                 .map(|i| (i * 37 % 101) as f64 * 3.0 - 90.0)
                 .collect();
-            let input = Elements::new(place, data_type, &values);
-            let result = Elements::new(place, data_type, &vec![f64::NAN; count]);
-            let logarithm = Elements::new(place, data_type, &vec![f64::NAN; count]);
+            let input = Elements::new(strided, data_type, &values);
+            let result = Elements::new(strided, data_type, &vec![f64::NAN; count]);
+            let logarithm = Elements::new(strided, data_type, &vec![f64::NAN; count]);
             let softmax = MatrixSoftMax::new(device()).unwrap();
             let log_softmax = MatrixLogSoftMax::new(device()).unwrap();
             run(|commands| {
@@ -212,14 +212,14 @@ fn softmax_of_rows() {
 fn largest_values_of_rows() {
     for (rows, columns, k) in [(1, 1, 1), (4, 7, 3), (3, 16, 16), (2, 300, 5)] {
         for data_type in FLOATS {
-            let place = Place::spread(2, rows, columns);
+            let strided = Strided::spread(2, rows, columns);
             // Different ones in each row, exact in either type.
             let value = |i: usize| ((i % columns * 7 + i / columns * 3) % 1024) as f64 - 100.0;
-            let values: Vec<f64> = (0..place.count()).map(value).collect();
-            let input = Elements::new(place, data_type, &values);
-            let place = Place::spread(2, rows, k);
-            let found = Elements::new(place, data_type, &vec![0.0; place.count()]);
-            let indices = Elements::new(place, DataType::UInt32, &vec![0.0; place.count()]);
+            let values: Vec<f64> = (0..strided.count()).map(value).collect();
+            let input = Elements::new(strided, data_type, &values);
+            let strided = Strided::spread(2, rows, k);
+            let found = Elements::new(strided, data_type, &vec![0.0; strided.count()]);
+            let indices = Elements::new(strided, DataType::UInt32, &vec![0.0; strided.count()]);
             let kernel = MatrixFindTopK::new(device(), k).unwrap();
             run(|commands| {
                 let (indices, found) = (indices.matrix(), found.matrix());

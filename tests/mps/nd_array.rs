@@ -12,11 +12,11 @@ fn count(shape: &[usize]) -> usize {
 }
 
 fn elements(shape: &[usize], data_type: DataType, offset: usize, seed: u64) -> Elements {
-    let place = Place {
+    let strided = Strided {
         offset,
-        ..Place::packed(1, 1, count(shape))
+        ..Strided::packed(1, 1, count(shape))
     };
-    Elements::random(place, data_type, seed)
+    Elements::random(strided, data_type, seed)
 }
 
 /// Where the matrix for `result`'s first two indices begins, where sizes of 1 count for all.

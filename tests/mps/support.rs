@@ -30,7 +30,7 @@ pub fn sum_bound(data_type: DataType, count: usize, magnitude: f64) -> f64 {
 
 /// Rows of elements in memory, with gaps: sizes in elements.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub struct Strided {
     pub matrices: usize,
     pub rows: usize,
     pub columns: usize,
@@ -39,10 +39,10 @@ pub struct Place {
     pub matrix_stride: usize,
 }
 
-impl Place {
+impl Strided {
     /// Without gaps.
-    pub fn packed(matrices: usize, rows: usize, columns: usize) -> Place {
-        Place {
+    pub fn packed(matrices: usize, rows: usize, columns: usize) -> Strided {
+        Strided {
             matrices,
             rows,
             columns,
@@ -53,9 +53,9 @@ impl Place {
     }
 
     /// With gaps before, between rows, between matrices and after.
-    pub fn spread(matrices: usize, rows: usize, columns: usize) -> Place {
+    pub fn spread(matrices: usize, rows: usize, columns: usize) -> Strided {
         let row_stride = columns + 3;
-        Place {
+        Strided {
             matrices,
             rows,
             columns,
@@ -83,58 +83,58 @@ impl Place {
 /// Elements of a type in a buffer, in the order of their indices whatever gaps there are.
 pub struct Elements {
     pub buffer: Buffer,
-    pub place: Place,
+    pub strided: Strided,
     pub data_type: DataType,
     /// As the type stores them.
     pub values: Vec<f64>,
 }
 
 impl Elements {
-    pub fn new(place: Place, data_type: DataType, values: &[f64]) -> Elements {
-        assert_eq!(values.len(), place.count());
-        let mut stored = vec![GAP; place.total()];
+    pub fn new(strided: Strided, data_type: DataType, values: &[f64]) -> Elements {
+        assert_eq!(values.len(), strided.count());
+        let mut stored = vec![GAP; strided.total()];
         for (element, value) in values.iter().enumerate() {
-            stored[place.index(element)] = *value;
+            stored[strided.index(element)] = *value;
         }
         let buffer = upload(data_type, &stored);
         let values = values.iter().map(|v| round(data_type, *v)).collect();
         Elements {
             buffer,
-            place,
+            strided,
             data_type,
             values,
         }
     }
 
     /// Between -1 and 1.
-    pub fn random(place: Place, data_type: DataType, seed: u64) -> Elements {
+    pub fn random(strided: Strided, data_type: DataType, seed: u64) -> Elements {
         let mut random = SmallRng::seed_from_u64(seed);
-        let values: Vec<f64> = (0..place.count())
+        let values: Vec<f64> = (0..strided.count())
             .map(|_| random.random_range(-1.0..1.0))
             .collect();
-        Elements::new(place, data_type, &values)
+        Elements::new(strided, data_type, &values)
     }
 
     pub fn matrix(&self) -> Matrix {
-        let (place, size) = (&self.place, self.data_type.size());
-        Matrix::new(&self.buffer, place.rows, place.columns, self.data_type)
-            .with_offset(place.offset * size)
-            .with_row_bytes(place.row_stride * size)
-            .with_matrices(place.matrices, place.matrix_stride * size)
+        let (strided, size) = (&self.strided, self.data_type.size());
+        Matrix::new(&self.buffer, strided.rows, strided.columns, self.data_type)
+            .with_offset(strided.offset * size)
+            .with_row_bytes(strided.row_stride * size)
+            .with_matrices(strided.matrices, strided.matrix_stride * size)
     }
 
     /// The first row.
     pub fn vector(&self) -> Vector {
-        Vector::new(&self.buffer, self.place.columns, self.data_type)
-            .with_offset(self.place.offset * self.data_type.size())
+        Vector::new(&self.buffer, self.strided.columns, self.data_type)
+            .with_offset(self.strided.offset * self.data_type.size())
     }
 
-    /// All elements in this shape: the place has no gaps between them.
+    /// All elements in this shape: there are no gaps between them.
     pub fn array(&self, shape: &[usize]) -> NdArray {
-        assert_eq!(shape.iter().product::<usize>(), self.place.count());
+        assert_eq!(shape.iter().product::<usize>(), self.strided.count());
         NdArray::new(&self.buffer, shape, self.data_type)
             .unwrap()
-            .with_offset(self.place.offset * self.data_type.size())
+            .with_offset(self.strided.offset * self.data_type.size())
     }
 
     /// What is there now.
@@ -144,15 +144,15 @@ impl Elements {
     /// If something was written where no element is.
     pub fn read(&self) -> Vec<f64> {
         let mut stored = download(&self.buffer, self.data_type);
-        let found = (0..self.place.count()).map(|element| {
-            let index = self.place.index(element);
+        let found = (0..self.strided.count()).map(|element| {
+            let index = self.strided.index(element);
             std::mem::replace(&mut stored[index], GAP)
         });
         let found: Vec<f64> = found.collect();
         assert!(
             stored.iter().all(|value| *value == GAP),
             "written outside of {:?}",
-            self.place
+            self.strided
         );
         found
     }

@@ -181,8 +181,8 @@ static void commits_that_raise_are_counted(void) {
     mtb_buffer_release(buffer);
 }
 
-/* A turn of the CPU begins with an empty command buffer. If Metal raises at its commit, later work has its turn. */
-static void a_turn_whose_commit_raises_ends(void) {
+/* A copy by the CPU begins with an empty command buffer. If Metal raises at its commit, later work runs. */
+static void a_cpu_copy_whose_commit_raises_ends(void) {
     unsigned char bytes[4] = {0};
     const IMP methods[] = {(IMP)(void *)commit_and_raise, (IMP)(void *)raise_at_once};
     const mtb_place host = {.bytes = bytes};
@@ -353,7 +353,7 @@ static const test tests[] = {
     {"commits that raise and run destroy contexts once", commits_that_raise_and_run_destroy_contexts_once},
     {"refused commits destroy contexts at once", refused_commits_destroy_contexts_at_once},
     {"commits that raise are counted", commits_that_raise_are_counted},
-    {"a turn whose commit raises ends", a_turn_whose_commit_raises_ends},
+    {"a CPU copy whose commit raises ends", a_cpu_copy_whose_commit_raises_ends},
     {"held up commits that raise fail", held_up_commits_that_raise_fail},
     {"exceptions at the end are errors", exceptions_at_the_end_are_errors},
     {"runs that raise return when the transfer has ended", runs_that_raise_return_when_the_transfer_has_ended},

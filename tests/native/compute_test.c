@@ -86,7 +86,7 @@ static void every_dispatch_has_its_own_bindings(void) {
     mtb_pipeline_release(line);
 }
 
-/* More dispatches, and more bytes, than the bridge hands to Metal at a time; every one in its turn. */
+/* More dispatches, and more bytes, than the bridge hands to Metal at a time; all of them in order. */
 static void long_encoders_lose_nothing(void) {
     enum {
         DISPATCHES = 1000,

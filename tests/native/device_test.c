@@ -109,7 +109,7 @@ static void references_never_wrap(void) {
     mtb_buffer_release(buffer);
 }
 
-static void counters_follow_handles(void) {
+static void counts_follow_handles(void) {
     uint64_t live = mtb_live_handles(MTB_HANDLE_BUFFER), made = mtb_made_handles(MTB_HANDLE_BUFFER);
     mtb_buffer *buffer = make_buffer(4);
     CHECK(mtb_live_handles(MTB_HANDLE_BUFFER) == live + 1);
@@ -156,7 +156,7 @@ const test device_tests[] = {
     {"allocated size follows buffers", allocated_size_follows_buffers},
     {"null handles have harmless getters", null_handles_have_harmless_getters},
     {"device: references never wrap", references_never_wrap},
-    {"counters follow handles", counters_follow_handles},
+    {"counts follow handles", counts_follow_handles},
     {"every status has a name", every_status_has_a_name},
     {"errors say what and where", errors_say_what_and_where},
     {NULL, NULL},

@@ -138,8 +138,8 @@ fn orders(test: &str, scenario: impl FnOnce(&Gpu) -> Vec<u32>) -> Option<(String
 }
 
 #[test]
-fn unordered_dispatches_change_places() {
-    let test = "unordered_dispatches_change_places";
+fn unordered_dispatches_change_order() {
+    let test = "unordered_dispatches_change_order";
     let found = orders(test, |gpu| {
         gpu.order(Some((DispatchType::Concurrent, false)))
     });
@@ -153,8 +153,8 @@ fn unordered_dispatches_change_places() {
 }
 
 #[test]
-fn unordered_threadgroups_change_places() {
-    let test = "unordered_threadgroups_change_places";
+fn unordered_threadgroups_change_order() {
+    let test = "unordered_threadgroups_change_order";
     if let Some((plain, shuffled)) = orders(test, |gpu| gpu.order(None)) {
         assert!(shuffled.iter().all(|order| *order != plain), "{shuffled:?}");
         assert!(

@@ -169,7 +169,7 @@ fn measure(model: &Model, arguments: &Arguments) -> Result<Report, Failure> {
     }
     // The first run faults memory in and fills caches.
     let measured = &runs[1..];
-    let counters = measured[0].counters;
+    let counts = measured[0].counts;
     Ok(Report {
         model: model
             .config()
@@ -182,7 +182,7 @@ fn measure(model: &Model, arguments: &Arguments) -> Result<Report, Failure> {
         generate_tokens: arguments.generate_tokens,
         prefill: rate(measured, Generation::prefill_rate),
         decode: rate(measured, Generation::decode_rate),
-        dispatches_per_command_buffer: counters.dispatches as f64 / counters.command_buffers as f64,
+        dispatches_per_command_buffer: counts.dispatches as f64 / counts.command_buffers as f64,
         peak_memory_bytes: memory::peak(),
     })
 }

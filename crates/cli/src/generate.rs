@@ -164,11 +164,11 @@ fn summary(out: &mut impl Write, generation: &Generation, sampling: &Sampling) -
     if sampling.temperature > 0.0 {
         writeln!(out, "seed     {}", sampling.seed)?;
     }
-    let counters = generation.counters;
+    let counts = generation.counts;
     writeln!(
         out,
         "GPU      {} command buffers, {} dispatches",
-        counters.command_buffers, counters.dispatches
+        counts.command_buffers, counts.dispatches
     )?;
     writeln!(out, "live     {}", Device::live_objects())
 }

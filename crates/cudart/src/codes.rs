@@ -171,8 +171,8 @@ fn find(
     &'static std::ffi::CStr,
     &'static std::ffi::CStr,
 )> {
-    let place = CODES.binary_search_by_key(&code, |entry| entry.0).ok()?;
-    CODES.get(place)
+    let index = CODES.binary_search_by_key(&code, |entry| entry.0).ok()?;
+    CODES.get(index)
 }
 
 const UNKNOWN: &std::ffi::CStr = c"unrecognized error code";

@@ -2,7 +2,7 @@
 //!
 //! The header is `include/cuda_runtime.h`, and `docs/cuda-runtime.md` says what each call does and where it differs
 //! from CUDA. Rust can call the functions too. A function is `unsafe` if the header asks something of its caller: that
-//! host memory and places for results are valid. The runtime checks everything else.
+//! host memory and pointers to results are valid. The runtime checks everything else.
 //!
 //! A stream is a Metal queue; what orders streams are shared events that queues wait for, never the calling thread.
 

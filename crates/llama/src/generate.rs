@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::error::Result;
 use super::sampling::{Sampler, Sampling};
-use super::session::{Counters, Session};
+use super::session::{Counts, Session};
 use super::tokenizer::TextStream;
 
 /// How to generate.
@@ -48,7 +48,7 @@ pub struct Generation {
     /// Tokens that were fed one by one in that time.
     pub decoded_tokens: usize,
     /// What was asked of the GPU.
-    pub counters: Counters,
+    pub counts: Counts,
 }
 
 impl Generation {
@@ -105,7 +105,7 @@ impl Session {
         let mut sampler = Sampler::new(options.sampling)?;
         let model = self.model().clone();
         let tokenizer = model.tokenizer();
-        let before = self.counters();
+        let before = self.counts();
         let start = Instant::now();
         self.feed(prompt)?;
         let prefilled = Instant::now();
@@ -142,7 +142,7 @@ impl Session {
             // The generation has ended: the answer can no longer stop it.
             let _ = on_text(&rest);
         }
-        let after = self.counters();
+        let after = self.counts();
         Ok(Generation {
             stop,
             prompt_tokens: prompt.len(),
@@ -150,7 +150,7 @@ impl Session {
             decode: prefilled.elapsed(),
             decoded_tokens: self.position() - prefilled_position,
             tokens,
-            counters: Counters {
+            counts: Counts {
                 command_buffers: after.command_buffers - before.command_buffers,
                 dispatches: after.dispatches - before.dispatches,
             },

@@ -46,7 +46,7 @@ pub use config::ModelConfig;
 pub use error::{Error, Result};
 pub use generate::{GenerateOptions, Generation, StopReason};
 pub use model::Model;
-pub use session::{Counters, Session, SessionOptions};
+pub use session::{Counts, Session, SessionOptions};
 
 /// The example of the README.
 #[cfg(doctest)]

@@ -37,7 +37,7 @@ const DEFAULT_CONTEXT: usize = 4096;
 
 /// What a session has asked of the GPU so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct Counts {
     /// Command buffers committed.
     pub command_buffers: u64,
     /// Kernels dispatched in them.
@@ -58,7 +58,7 @@ pub struct Session {
     position: usize,
     /// Whether the scratch buffers hold the logits of the token before `position`.
     has_logits: bool,
-    counters: Counters,
+    counts: Counts,
 }
 
 impl Session {
@@ -122,7 +122,7 @@ impl Session {
             context,
             position: 0,
             has_logits: false,
-            counters: Counters::default(),
+            counts: Counts::default(),
         };
         session.compile_kernels()?;
         Ok(session)
@@ -144,8 +144,8 @@ impl Session {
     }
 
     /// What has been asked of the GPU so far.
-    pub fn counters(&self) -> Counters {
-        self.counters
+    pub fn counts(&self) -> Counts {
+        self.counts
     }
 
     /// Forgets the tokens from `position` on; does nothing if there are none.
@@ -305,8 +305,8 @@ impl Session {
         pass.encode(start, rows, self.position + start, outputs)?;
         let dispatches = pass.finish()?;
         let submission = command_buffer.commit()?;
-        self.counters.command_buffers += 1;
-        self.counters.dispatches += dispatches;
+        self.counts.command_buffers += 1;
+        self.counts.dispatches += dispatches;
         Ok(submission)
     }
 

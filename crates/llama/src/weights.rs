@@ -148,13 +148,13 @@ impl<'a> Loader<'a> {
                 });
             }
         };
-        let (buffer, offset) = self.place(tensor)?;
+        let (buffer, offset) = self.locate(tensor)?;
         Ok(Weight::new(buffer, offset, rows, columns, kind)?)
     }
 
     fn vector(&mut self, name: &str, length: usize) -> Result<Vector> {
         let tensor = self.f32_vector(name, length)?;
-        let (buffer, offset) = self.place(tensor)?;
+        let (buffer, offset) = self.locate(tensor)?;
         Ok(Vector { buffer, offset })
     }
 
@@ -199,7 +199,7 @@ impl<'a> Loader<'a> {
 
     /// The buffer that holds a tensor, and the tensor's offset in it: the mapped file, or a copy if the file's
     /// alignment is too small for the kernels or the tensor is larger than a buffer over the file may be.
-    fn place(&mut self, tensor: &TensorInfo) -> Result<(Buffer, usize)> {
+    fn locate(&mut self, tensor: &TensorInfo) -> Result<(Buffer, usize)> {
         let end = tensor.offset() + tensor.byte_len();
         let window = self
             .windows

@@ -23,7 +23,7 @@ static void destroy(mtbi_handle *handle) {
     mtb_command_buffer *command_buffer = (mtb_command_buffer *)handle;
     MTBI_ENTER
     end_open_encoder(command_buffer);
-    /* The queue has the slot and the place back before the contexts go: the end of one may wait for either. */
+    /* The queue has the slot and the position back before the contexts go: the end of one may wait for either. */
     [command_buffer->metal release];
     mtbi_command_buffer_leave_queue(command_buffer);
     mtbi_command_buffer_forget(command_buffer);

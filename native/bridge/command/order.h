@@ -11,11 +11,11 @@ mtb_status mtbi_queue_follow_functions(mtb_command_buffer *command_buffer, mtb_e
  * run the command buffer, no function follows, and the number is zero. Inside a guard. */
 void mtbi_queue_enqueue(mtb_command_buffer *command_buffer);
 void mtbi_queue_commit(mtb_command_buffer *command_buffer, uint64_t *function);
-/* If nothing of the queue is under way, gives the calling thread a turn like that of a host function: what comes later
- * waits for its end. False if something is under way. */
+/* If nothing of the queue is under way, gives the calling thread a position like that of a host function: what comes
+ * later waits for its end. False if something is under way. */
 bool mtbi_queue_begin_function(mtb_command_queue *queue, uint64_t *function);
 /* The function has returned, or will not be called: what comes after it may begin. Waits for the end of earlier
- * functions and of other threads' turns. */
+ * functions and of other threads' work there. */
 void mtbi_queue_end_function(mtb_command_queue *queue, uint64_t function);
 
 #endif

@@ -21,7 +21,7 @@ static mtb_status check_index(const mtb_compute_encoder *encoder, size_t index, 
 static uint32_t bit(size_t index) { return UINT32_C(1) << index; }
 
 /* Keeps a buffer or a pipeline alive until the encoder ends. A mark on the handle says that the list has it already, so
- * that a buffer that is set a thousand times is retained once. Encoders of two threads that use one buffer by turns
+ * that a buffer that is set a thousand times is retained once. Encoders of two threads that use one buffer alternately
  * overwrite each other's mark: then the buffer is in a list twice, and is released twice. */
 static mtb_status keep(mtb_compute_encoder *encoder, mtbi_handle *handle, mtb_error **error, const char *function) {
     if (atomic_load_explicit(&handle->last_encoder, memory_order_relaxed) == encoder->serial) return MTB_OK;

@@ -135,15 +135,16 @@ mtb_command_buffer *mtb_transfer_commit_timeout(mtb_transfer *transfer, uint64_t
     return commit(transfer, timeout_ns, listener, error, __func__);
 }
 
-/* Waits for this thread's turn in the queue's order, which comes after all that was committed and has a number, as a
- * host function has. What comes later waits for the end of the turn. The number is zero if there is no turn to end. */
-static mtb_status take_turn(mtb_command_queue *queue, uint64_t *turn, mtb_error **error, const char *function) {
-    if (mtbi_queue_begin_function(queue, turn)) return MTB_OK;
+/* Waits until all that was committed to the queue has ended. Then the calling thread has a position in the queue's
+ * order, and its number, as a host function does: what comes later waits for mtbi_queue_end_function. The number is
+ * zero if there is nothing to end. */
+static mtb_status begin_on_cpu(mtb_command_queue *queue, uint64_t *number, mtb_error **error, const char *function) {
+    if (mtbi_queue_begin_function(queue, number)) return MTB_OK;
     REQUIRE(mtbi_queue_take_slots(queue, MTBI_SLOT_TRANSFER, 1, MTB_SLOT_TIMEOUT, error, function));
     mtb_command_buffer *last =
         mtbi_command_buffer_make(queue, MTBI_SLOT_TRANSFER, MTB_REFERENCES_UNRETAINED, error, function);
     if (!last) return mtbi_last_failure();
-    mtb_status status = mtbi_command_buffer_commit(last, turn, error, function);
+    mtb_status status = mtbi_command_buffer_commit(last, number, error, function);
     if (status == MTB_OK) status = mtb_command_buffer_wait(last, error);
     mtb_command_buffer_release(last);
     return status;
@@ -152,10 +153,10 @@ static mtb_status take_turn(mtb_command_queue *queue, uint64_t *turn, mtb_error 
 static mtb_status run_on_cpu(mtb_transfer *transfer, mtb_error **error, const char *function) {
     mtbi_record *record = transfer->record;
     transfer->record = NULL;
-    uint64_t turn = 0;
-    mtb_status status = take_turn(transfer->queue, &turn, error, function);
+    uint64_t number = 0;
+    mtb_status status = begin_on_cpu(transfer->queue, &number, error, function);
     if (status == MTB_OK) status = mtbi_record_run_on_cpu(record, error);
-    if (turn > 0) mtbi_queue_end_function(transfer->queue, turn);
+    if (number > 0) mtbi_queue_end_function(transfer->queue, number);
     if (status == MTB_OK) count(record, &(mtb_times){0});
     mtbi_record_free(record);
     return status;

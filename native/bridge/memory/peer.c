@@ -1,6 +1,6 @@
-/* Copies between devices that need both. If the other device is a peer, it copies from a view, in this device's turn.
- * Otherwise the bytes go through pages that both devices see, a piece at a time: the device with the source copies a
- * piece there and signals, and the other copies the piece on and signals back. */
+/* Copies between devices that need both. If the other device is a peer, it copies from a view, in the order of this
+ * device's queue. Otherwise the bytes go through pages that both devices see, a piece at a time: the device with the
+ * source copies a piece there and signals, and the other copies the piece on and signals back. */
 #include "memory/transfer.h"
 
 #include "core/checks.h"

@@ -1,5 +1,6 @@
 /* What becomes of host memory before a record is encoded. Large pieces are wrapped in a buffer, so that the GPU reads
- * or writes them itself; the rest goes through staging, which the CPU fills before the GPU's turn, or empties after it.
+ * or writes them itself; the rest goes through staging, which the CPU fills before the GPU copies, or empties
+ * afterwards.
  */
 #include "core/checks.h"
 #include "core/clock.h"

@@ -3,19 +3,20 @@
 #import "core/guard.h"
 #import "mps/graph.h"
 
-/* How many places the kernel has along one dimension: zero if it is longer than the padded input. */
-static size_t places(size_t input, size_t before, size_t after, size_t kernel, size_t stride, size_t dilation) {
+/* How many positions the kernel has along one dimension: zero if it is longer than the padded input. */
+static size_t positions(size_t input, size_t before, size_t after, size_t kernel, size_t stride, size_t dilation) {
     size_t length = input + before + after, reach = dilation * (kernel - 1) + 1;
     return reach > length ? 0 : (length - reach) / stride + 1;
 }
 
 static size_t result_height(const mtb_mps_convolution_2d *of) {
-    return places(of->input_height, of->padding_top, of->padding_bottom, of->kernel_height, of->stride_y,
-                  of->dilation_y);
+    return positions(of->input_height, of->padding_top, of->padding_bottom, of->kernel_height, of->stride_y,
+                     of->dilation_y);
 }
 
 static size_t result_width(const mtb_mps_convolution_2d *of) {
-    return places(of->input_width, of->padding_left, of->padding_right, of->kernel_width, of->stride_x, of->dilation_x);
+    return positions(of->input_width, of->padding_left, of->padding_right, of->kernel_width, of->stride_x,
+                     of->dilation_x);
 }
 
 static mtb_status check(const mtb_mps_convolution_2d *of, mtb_error **error, const char *function) {

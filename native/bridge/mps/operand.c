@@ -132,7 +132,7 @@ static mtb_status check_shape(const check *of, const mtb_mps_array *array, const
 }
 
 /* The strides, and where the last element ends. */
-static mtb_status check_place(const check *of, const mtb_mps_array *array, size_t *length) {
+static mtb_status check_layout(const check *of, const mtb_mps_array *array, size_t *length) {
     size_t size = mtbi_mps_element_size(array->data_type), inner = size;
     bool is_packed = of->wanted->form == MTBI_MPS_ARRAY;
     *length = size;
@@ -168,7 +168,7 @@ static mtb_status check_one(const check *of, const mtb_device *device, mtb_mps_a
     REQUIRE(check_type(of, array->data_type, first));
     REQUIRE(complete(of, array));
     REQUIRE(check_shape(of, array, first));
-    return check_place(of, array, length);
+    return check_layout(of, array, length);
 }
 
 mtb_status mtbi_mps_check_operands(const mtb_device *device, const mtbi_mps_operand *operands, size_t count,

@@ -17,7 +17,7 @@ typedef enum mtbi_mps_form {
     MTBI_MPS_ARRAY   /* packed */
 } mtbi_mps_form;
 
-/* What a kernel takes at one place of its list. */
+/* What a kernel takes at one index of its list. */
 typedef struct mtbi_mps_operand {
     const char *name;
     mtbi_mps_form form;

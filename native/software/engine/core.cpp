@@ -105,7 +105,7 @@ bool core::next_chunk() {
 bool core::next_threadgroup() {
     if (current->failed.load(std::memory_order_relaxed)) return false;
     if (chunk_next == chunk_end && !next_chunk()) return false;
-    place_threadgroups(current->in_order(chunk_next));
+    set_threadgroups(current->in_order(chunk_next));
     threadgroups_run += threadgroup_run;
     chunk_next += threadgroup_run;
     if (current->checks != nullptr)
@@ -115,7 +115,7 @@ bool core::next_threadgroup() {
     return true;
 }
 
-void core::place_threadgroups(uint64_t linear) {
+void core::set_threadgroups(uint64_t linear) {
     const smtl::launch &launch = *current;
     const extent position = launch.position_of(linear);
     const extent size = {std::min(launch.threadgroup.x, launch.grid.x - position.x * launch.threadgroup.x),

@@ -75,7 +75,7 @@ private:
     bool next_chunk();
     bool next_threadgroup();
     /* Sets the position and size of the next threadgroup, and how many after it in x run with it. */
-    void place_threadgroups(uint64_t linear);
+    void set_threadgroups(uint64_t linear);
     void poison_threadgroup_memory();
     void reset_threads();
     smtl_failure fault_kind() const;

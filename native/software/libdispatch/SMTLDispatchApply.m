@@ -90,7 +90,7 @@ static void call_helpers(loop *shared) {
     }
 }
 
-/* The parameters of dispatch_apply, for a turn on a queue. */
+/* The parameters of dispatch_apply, for work of a queue. */
 typedef struct {
     size_t iterations;
     SMTLDispatchQueue *queue;
@@ -98,7 +98,7 @@ typedef struct {
     void (*work)(void *context, size_t iteration);
 } request;
 
-static void apply_in_turn(void *context) {
+static void apply_on_queue(void *context) {
     const request *asked = context;
     loop *shared = asked->queue->_kind == SMTL_QUEUE_SERIAL || asked->queue->_kind == SMTL_QUEUE_MAIN
                        ? NULL
@@ -126,10 +126,10 @@ void dispatch_apply_f(size_t iterations, dispatch_queue_t queue, void *context,
     request asked = {iterations, (SMTLDispatchQueue *)target, context, work};
     if (asked.queue->_kind == SMTL_QUEUE_CONCURRENT && smtl_runs_on_queue(asked.queue)) {
         /* This loop is inside another. Behind a barrier that waits for the outer loop, it would wait for ever. */
-        apply_in_turn(&asked);
+        apply_on_queue(&asked);
         return;
     }
-    [asked.queue perform:apply_in_turn context:&asked barrier:false where:"dispatch_apply"];
+    [asked.queue perform:apply_on_queue context:&asked barrier:false where:"dispatch_apply"];
 }
 
 static void call_iteration(void *block, size_t iteration) { ((void (^)(size_t))block)(iteration); }

@@ -9,7 +9,7 @@
 
 @class SMTLDispatchGroup;
 
-/* One piece of work of a queue, which waits for its turn or runs. */
+/* One piece of work of a queue, which waits to run or runs. */
 typedef struct smtl_queue_entry smtl_queue_entry;
 
 typedef enum {
@@ -40,13 +40,13 @@ typedef struct smtl_specific smtl_specific;
 - (void)suspend;
 - (void)resume;
 
-/* Runs `function` in its turn, on a thread of the pool or, for the main queue, on the main thread. `function` is in
- * `group` (nil for none) until it ends. The queue retains itself until then. */
+/* Runs `function` in the order of the queue, on a thread of the pool or, for the main queue, on the main thread.
+ * `function` is in `group` (nil for none) until it ends. The queue retains itself until then. */
 - (void)submit:(dispatch_function_t)function
        context:(void *)context
        barrier:(bool)barrier
          group:(SMTLDispatchGroup *)group;
-/* Waits for its turn and runs `function` on this thread or, for the main queue, on the main thread. */
+/* Waits until it is next and runs `function` on this thread or, for the main queue, on the main thread. */
 - (void)perform:(dispatch_function_t)function context:(void *)context barrier:(bool)barrier where:(const char *)where;
 
 - (void)setSpecific:(void *)context forKey:(const void *)key destructor:(dispatch_function_t)destructor;

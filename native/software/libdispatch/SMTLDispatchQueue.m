@@ -18,7 +18,7 @@ struct smtl_queue_entry {
     void *context;
     SMTLDispatchGroup *group;
     bool barrier;
-    /* If a thread runs the function itself, it waits here for its turn. Guarded by the queue's mutex. */
+    /* If a thread runs the function itself, it waits here until it is next. Guarded by the queue's mutex. */
     bool in_person;
     bool begun;
     pthread_cond_t called;

@@ -32,7 +32,7 @@ typedef struct {
     const char *const *include_paths; /* where #include "..." looks; may be NULL */
     size_t include_path_count;
     const char *name; /* what diagnostics call the source; NULL: "program_source" */
-    bool enable_logging; /* what kernels log goes where the dispatch says */
+    bool enable_logging; /* what kernels log goes where the launch says */
 } smtl_compile_options;
 
 /* Whether there is a version of the language with that number, as MTLLanguageVersion has it. */

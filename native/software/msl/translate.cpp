@@ -43,7 +43,7 @@ void run_passes(Source &source, Translation &translation) {
     merge_members(source, declarations);
     if (!checking) edit_parameter_spaces(source, declarations);
     edit_kernel_heads(source, declarations);
-    const ThreadgroupVariables variables = place_threadgroup_variables(source, declarations);
+    const ThreadgroupVariables variables = allocate_threadgroup_variables(source, declarations);
     ProgramConstants constants = edit_constant_variables(source, declarations, translation);
     define_kernels(source, declarations, constants, translation);
     if (!checking) edit_shift_counts(source);
@@ -54,13 +54,13 @@ void run_passes(Source &source, Translation &translation) {
     if (checking) check_recursion(source, declarations);
 
     edit_literals(source);
-    if (!checking) place_elements(source, declarations);
+    if (!checking) qualify_elements(source, declarations);
     edit_components(source);
     edit_casts(source);
     if (!checking) edit_conditionals(source, declarations);
-    if (!checking) place_results(source, declarations);
-    if (!checking) place_strings(source);
-    if (!checking) place_members(source);
+    if (!checking) qualify_results(source, declarations);
+    if (!checking) qualify_strings(source);
+    if (!checking) move_members(source);
     if (checking) check_keywords(source);
     translation.math_mode_safe = edit_pragmas(source);
 

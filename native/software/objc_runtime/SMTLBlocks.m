@@ -101,7 +101,7 @@ void _Block_release(const void *source) {
     free(block);
 }
 
-/* Moves the variable to the heap at the first call. Returns its place there, with one more reference. */
+/* Moves the variable to the heap at the first call. Returns its address there, with one more reference. */
 static byref *copy_byref(byref *source) {
     byref *variable = source->forwarding;
     if (has(&variable->flags, NEEDS_FREE)) {

@@ -128,7 +128,7 @@ static bool is_early(const struct module *module) {
 static bool is_loaded(const struct module *module, const struct image *image) {
     const struct symbols *symbols = module->symbols;
     if (symbols->selector_count > 0) {
-        /* The runtime puts a number in the place of the name. */
+        /* The runtime replaces the name by a number. */
         return !smtl_image_has(image, symbols->selectors->name, 1);
     }
     const struct class *class = symbols->class_count > 0 ? symbols->definitions[0] : NULL;

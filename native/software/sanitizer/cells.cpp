@@ -54,8 +54,8 @@ uint64_t written_bytes::unmarked(size_t offset, size_t size) const {
 }
 
 unsigned char written_bytes::pattern(size_t offset) const {
-    const size_t place = first_ + offset;
-    return (unsigned char)(smtl_mix(key_ + place / 8) >> place % 8 * 8);
+    const size_t byte = first_ + offset;
+    return (unsigned char)(smtl_mix(key_ + byte / 8) >> byte % 8 * 8);
 }
 
 void written_bytes::forget(unsigned char *memory, size_t offset, size_t size) {

@@ -29,7 +29,7 @@ private:
     size_t size_ = 0;
 };
 
-/* One access, as the next one to the same place sees it. */
+/* One access, as the next one to the same location sees it. */
 struct access {
     uint32_t run = 0;    /* the threadgroup, counted over all launches from 1; 0: no access */
     uint32_t pc = 0;     /* in the code of that launch's kernel */
@@ -94,7 +94,7 @@ private:
 };
 
 /* Which bytes of a piece of memory kernels have written, and what fresh memory looks like: a pattern that depends on
- * the place. Bytes that no kernel has written but that differ from the pattern were written by the CPU, whose writes
+ * the location. Bytes that no kernel has written but that differ from the pattern were written by the CPU, whose writes
  * cannot be watched. */
 class written_bytes {
 public:

@@ -45,7 +45,7 @@ bool checks_uninit() { return (smtl_sanitizer_checks() & SMTL_SANITIZE_UNINIT) !
 constexpr size_t most_patterned = size_t(1) << 30;
 
 /* The caller holds the mutex. */
-void place_in_window(smtl_watched &watched) {
+void enter_in_window(smtl_watched &watched) {
     std::atomic<smtl_watched *> &slot = map().by_window[map().all_windows.index_of(watched.range.begin)];
     if (smtl_watched *const before = slot.exchange(&watched)) map().retired.push_back(before);
 }
@@ -86,7 +86,7 @@ bool map_memory(smtl_watched &watched, int file, size_t file_offset, size_t with
 
 void publish(smtl_watched &watched) {
     if (watched.in_window) {
-        place_in_window(watched);
+        enter_in_window(watched);
     } else {
         watched.range = {watched.base, watched.base + watched.length};
         map().foreign.emplace(watched.range.end, &watched);

@@ -57,7 +57,7 @@ namespace smtl::sanitize {
 /* The memory whose range the address lies in; NULL if there is none. Valid while the caller is the running launch. */
 smtl_watched *find_watched(uintptr_t address);
 
-/* Memory that the sanitizer itself hands to a launch, at the same place every time. */
+/* Memory that the sanitizer itself hands to a launch, at the same address every time. */
 smtl_watched *slot_for_bytes(uint32_t index);
 smtl_watched *slot_for_threadgroup_memory(uint32_t index);
 

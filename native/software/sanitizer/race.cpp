@@ -1,4 +1,4 @@
-/* Whether accesses of different threads to the same place are in an order that Metal promises. */
+/* Whether accesses of different threads to the same location are in an order that Metal promises. */
 #include "checked_launch.h"
 
 #include <algorithm>

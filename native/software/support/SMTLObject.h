@@ -12,7 +12,7 @@
     long _references;
     NSString *_label;
 }
-/* Which counter the class's instances go to; each subclass says. */
+/* Which statistic counts the class's instances; each subclass says. */
 + (smtl_object_class)objectClass;
 @property (copy, atomic) NSString *label;
 @end

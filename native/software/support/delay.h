@@ -1,6 +1,6 @@
 /* Delays for tests (SOFTWARE_METAL_DELAY): what Metal promises at some time happens late, so that a program that relies
- * on the usual pace fails. Shuffled queues (framework/sync/SMTLTurns.h) run one at a time; delayed queues run beside
- * each other. */
+ * on the usual pace fails. Shuffled queues (framework/sync/SMTLShuffledQueues.h) run one at a time; delayed queues run
+ * beside each other. */
 #ifndef SMTL_DELAY_H
 #define SMTL_DELAY_H
 

@@ -4,7 +4,7 @@ static int64_t live[SMTL_OBJECT_CLASS_COUNT];
 static uint64_t created;
 static uint64_t allocated;
 static uint64_t command_buffers;
-static uint64_t dispatches;
+static uint64_t launches;
 
 static const char *const class_names[SMTL_OBJECT_CLASS_COUNT] = {
     [SMTL_OBJECT_DEVICE] = "device",
@@ -75,8 +75,8 @@ uint64_t smtl_allocated_bytes(void) { return __atomic_load_n(&allocated, __ATOMI
 
 void smtl_count_command_buffer(void) { __atomic_fetch_add(&command_buffers, 1, __ATOMIC_RELAXED); }
 
-void smtl_count_dispatches(uint64_t count) { __atomic_fetch_add(&dispatches, count, __ATOMIC_RELAXED); }
+void smtl_count_launches(uint64_t count) { __atomic_fetch_add(&launches, count, __ATOMIC_RELAXED); }
 
 uint64_t smtl_command_buffers_completed(void) { return __atomic_load_n(&command_buffers, __ATOMIC_RELAXED); }
 
-uint64_t smtl_dispatches_executed(void) { return __atomic_load_n(&dispatches, __ATOMIC_RELAXED); }
+uint64_t smtl_launches_executed(void) { return __atomic_load_n(&launches, __ATOMIC_RELAXED); }

@@ -12,6 +12,6 @@ bool smtl_count_allocate(uint64_t bytes, uint64_t limit);
 void smtl_count_free(uint64_t bytes);
 
 void smtl_count_command_buffer(void);
-void smtl_count_dispatches(uint64_t count);
+void smtl_count_launches(uint64_t count);
 
 #endif

@@ -96,7 +96,7 @@ template <class Work> double best_of(int runs, Work work) {
     return best;
 }
 
-void run_or_exit(dispatch &prepared, size3 grid, size3 group) {
+void run_or_exit(launch &prepared, size3 grid, size3 group) {
     const std::string error = prepared.run(grid, group);
     if (!error.empty()) {
         std::fprintf(stderr, "%s\n", error.c_str());
@@ -122,7 +122,7 @@ void product(metal_program &program, const char *name, size_t element_size, doub
     uint32_t n = 1024;
     std::vector<uint8_t> a(n * n * element_size), b(n * n * element_size);
     std::vector<float> c(n * n);
-    dispatch prepared(program.kernel(name));
+    launch prepared(program.kernel(name));
     prepared.buffer(0, a).buffer(1, b).buffer(2, c).constant(3, n);
     const double seconds = best_of(3, [&] { run_or_exit(prepared, {n / 64 * 128, n / 64}, {128}); });
     const double gflops = 2.0 * n * n * n / seconds * 1e-9;
@@ -137,24 +137,24 @@ int main() {
 
     constexpr uint32_t million = 1 << 20;
     std::vector<float> a(million), b(million), c(million);
-    dispatch add(program.kernel("add"));
+    launch add(program.kernel("add"));
     add.buffer(0, a).buffer(1, b).buffer(2, c);
     const double added = best_of(20, [&] { run_or_exit(add, {million}, {256}); });
     const double copied = best_of(20, [&] { std::memcpy(c.data(), a.data(), million * sizeof(float)); });
     std::printf("%-34s %8.1f GB/s (memcpy %.1f)\n", "add, a million floats", 12.0 * million / added * 1e-9,
                 8.0 * million / copied * 1e-9);
 
-    dispatch nothing(program.kernel("nothing"));
+    launch nothing(program.kernel("nothing"));
     constexpr int times = 10000;
     const double empty = best_of(3, [&] {
         for (int i = 0; i < times; ++i) run_or_exit(nothing, {1}, {1});
     });
-    std::printf("%-34s %8.3f us\n", "empty dispatch", empty / times * 1e6);
+    std::printf("%-34s %8.3f us\n", "empty launch", empty / times * 1e6);
 
     constexpr uint32_t threads = 1 << 14;
     for (const auto &[name, calls] : {std::pair{"one_barrier", 1}, {"barriers", 100}, {"sums", 100}, {"shuffles", 100}})
         for (uint32_t size : {32u, 128u, 256u, 1024u}) {
-            dispatch prepared(program.kernel(name));
+            launch prepared(program.kernel(name));
             prepared.buffer(0, a);
             const double seconds = best_of(5, [&] { run_or_exit(prepared, {threads}, {size}); });
             std::printf("%-23s%6u threads %6.1f ns a thread and call\n", name, size, seconds / threads / calls * 1e9);

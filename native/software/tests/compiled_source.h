@@ -69,11 +69,11 @@ inline std::string run(const std::string &path, std::vector<std::vector<float> *
     std::string message = error ? error : "";
     std::free(error);
     if (!kernel) return "not loaded: " + message;
-    dispatch launch(kernel);
+    launch work(kernel);
     for (uint32_t i = 0; i < buffers.size(); ++i)
-        if (buffers[i]) launch.buffer(i, *buffers[i]);
-    if (memory) launch.threadgroup_memory(0, memory);
-    message = launch.run({threads, 1, 1}, {threads, 1, 1});
+        if (buffers[i]) work.buffer(i, *buffers[i]);
+    if (memory) work.threadgroup_memory(0, memory);
+    message = work.run({threads, 1, 1}, {threads, 1, 1});
     smtl_kernel_release(kernel);
     return message;
 }

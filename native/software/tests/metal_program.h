@@ -57,26 +57,26 @@ private:
     std::map<std::string, smtl_kernel *> kernels_;
 };
 
-/* One dispatch in the making. */
-class dispatch {
+/* One launch in the making. */
+class launch {
 public:
-    explicit dispatch(const smtl_kernel *kernel) { raw.kernel = kernel; }
+    explicit launch(const smtl_kernel *kernel) { raw.kernel = kernel; }
 
-    template <class T> dispatch &buffer(uint32_t index, std::vector<T> &elements) {
+    template <class T> launch &buffer(uint32_t index, std::vector<T> &elements) {
         return bytes(index, elements.data(), elements.size() * sizeof(T));
     }
-    template <class T> dispatch &constant(uint32_t index, T &value) { return bytes(index, &value, sizeof(T)); }
-    dispatch &bytes(uint32_t index, void *address, size_t length) {
+    template <class T> launch &constant(uint32_t index, T &value) { return bytes(index, &value, sizeof(T)); }
+    launch &bytes(uint32_t index, void *address, size_t length) {
         raw.buffers[index] = address;
         raw.buffer_lengths[index] = length;
         return *this;
     }
-    dispatch &threadgroup_memory(uint32_t index, uint32_t length) {
+    launch &threadgroup_memory(uint32_t index, uint32_t length) {
         raw.threadgroup_lengths[index] = length;
         return *this;
     }
 
-    /* Returns the error; empty if the dispatch went well. */
+    /* Returns the error; empty if the launch went well. */
     std::string run(size3 grid, size3 threadgroup) {
         const uint32_t g[] = {grid.x, grid.y, grid.z}, t[] = {threadgroup.x, threadgroup.y, threadgroup.z};
         std::memcpy(raw.threads_per_grid, g, sizeof g);

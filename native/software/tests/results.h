@@ -12,7 +12,7 @@
 inline std::vector<float> results_of(const std::string &source, size_t count, uint32_t threads = 1) {
     metal_program program(source);
     std::vector<float> results(count, -1);
-    CHECK(dispatch(program.kernel("k")).buffer(0, results).run({threads}, {threads}).empty());
+    CHECK(launch(program.kernel("k")).buffer(0, results).run({threads}, {threads}).empty());
     return results;
 }
 

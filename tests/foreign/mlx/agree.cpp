@@ -175,12 +175,12 @@ void add_reductions(Cases &cases) {
                       }
                       each_row(
                           [&](const float *row, Compared &all) {
-                              std::vector<std::size_t> places(length);
-                              std::iota(places.begin(), places.end(), 0);
-                              std::sort(places.begin(), places.end(),
+                              std::vector<std::size_t> indices(length);
+                              std::iota(indices.begin(), indices.end(), 0);
+                              std::sort(indices.begin(), indices.end(),
                                         [&](std::size_t a, std::size_t b) { return row[a] < row[b]; });
-                              for (std::size_t place : places)
-                                  all.expected.push_back(order ? double(place) : row[place]);
+                              for (std::size_t index : indices)
+                                  all.expected.push_back(order ? double(index) : row[index]);
                           },
                           compared);
                       return compared;

@@ -188,8 +188,8 @@ def jitted(a, b):
     @TinyJit
     def step(x, y):
         return ((x @ y).relu() + x).sum(axis=0).realize(), (x * y).max(axis=1).realize()
-    for turn in range(4):
-        results = step((a + turn).realize(), b)
+    for iteration in range(4):
+        results = step((a + iteration).realize(), b)
     return tuple(result.clone() for result in results)
 
 

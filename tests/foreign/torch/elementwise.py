@@ -16,10 +16,10 @@ def operation(*names):
     return add
 
 
-def argument(sample, place, name, default=None):
-    """An argument by place (the input is none) or by name."""
-    if place is not None and place < len(sample.args):
-        return sample.args[place]
+def argument(sample, index, name, default=None):
+    """An argument by index (the input is none) or by name."""
+    if index is not None and index < len(sample.args):
+        return sample.args[index]
     return sample.kwargs.get(name, default)
 
 

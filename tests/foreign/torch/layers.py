@@ -140,7 +140,7 @@ def concat(device, sample, expected):
     axis = argument(sample, 0, "dim", 0)
     # Torch takes an empty vector beside tensors of any shape.
     parts = [x for x in sample.input if x.shape != (0,) or expected.dim() == 1]
-    tensors = {f"x{place}": device.convert(x, expected.dtype) for place, x in enumerate(parts)}
+    tensors = {f"x{index}": device.convert(x, expected.dtype) for index, x in enumerate(parts)}
     return device.one("concat", tensors, expected, axis=axis % expected.dim())
 
 

@@ -124,7 +124,7 @@ static size_t any_index(void) { return one_in(16) ? any_size() : below(4); }
 static void set_buffer(void) {
     encoder_model *encoder = pick_encoder(true);
     buffer_model *buffer = PICK(all.buffers);
-    size_t offset = one_in(2) ? 0 : any_place_in_buffer(), index = any_index();
+    size_t offset = one_in(2) ? 0 : any_offset_in_buffer(), index = any_index();
     verdict v = open_verdict(encoder);
     refuse_if(&v, !buffer, MTB_INVALID_ARGUMENT);
     refuse_if(&v, index >= MTB_MAX_BINDINGS || (buffer && offset >= buffer->length), MTB_OUT_OF_RANGE);
@@ -137,7 +137,7 @@ static void set_buffer(void) {
 
 static void set_offset(void) {
     encoder_model *encoder = pick_encoder(true);
-    size_t offset = any_place_in_buffer(), index = any_index();
+    size_t offset = any_offset_in_buffer(), index = any_index();
     verdict v = open_verdict(encoder);
     bool is_index = index < MTB_MAX_BINDINGS;
     size_t length = encoder && is_index ? encoder->buffer_length[index] : 0;
@@ -150,7 +150,7 @@ static void set_offset(void) {
 
 static void set_bytes(void) {
     encoder_model *encoder = pick_encoder(true);
-    size_t length = any_place_in_buffer(), index = any_index();
+    size_t length = any_offset_in_buffer(), index = any_index();
     const void *bytes = one_in(16) ? NULL : all.host;
     verdict v = open_verdict(encoder);
     refuse_if(&v, !bytes, MTB_INVALID_ARGUMENT);
@@ -255,7 +255,7 @@ static void add_range_refusals(verdict *v, const encoder_model *encoder, const b
 static void copy(void) {
     encoder_model *encoder = pick_encoder(false);
     buffer_model *source = PICK(all.buffers), *destination = PICK(all.buffers);
-    size_t from = any_place_in_buffer(), to = any_place_in_buffer(), size = any_place_in_buffer();
+    size_t from = any_offset_in_buffer(), to = any_offset_in_buffer(), size = any_offset_in_buffer();
     verdict v = open_verdict(encoder);
     add_range_refusals(&v, encoder, source, from, size);
     add_range_refusals(&v, encoder, destination, to, size);
@@ -266,7 +266,7 @@ static void copy(void) {
 static void fill(void) {
     encoder_model *encoder = pick_encoder(false);
     buffer_model *buffer = PICK(all.buffers);
-    size_t offset = any_place_in_buffer(), length = any_place_in_buffer();
+    size_t offset = any_offset_in_buffer(), length = any_offset_in_buffer();
     verdict v = open_verdict(encoder);
     verdict whole = v;
     add_range_refusals(&v, encoder, buffer, offset, length);

@@ -39,7 +39,7 @@ size_t any_size(void) {
     }
 }
 
-size_t any_place_in_buffer(void) { return one_in(8) ? any_size() : 4 * (size_t)below(64); }
+size_t any_offset_in_buffer(void) { return one_in(8) ? any_size() : 4 * (size_t)below(64); }
 
 uint32_t any_enumerator(uint32_t count) { return one_in(16) ? count + below(256) : below(count); }
 

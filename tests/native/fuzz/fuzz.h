@@ -17,7 +17,7 @@ bool one_in(uint32_t times);
 /* Small numbers mostly, and those at the edges of types. */
 size_t any_size(void);
 /* An offset or a length that fits into most buffers, and now and then any size. */
-size_t any_place_in_buffer(void);
+size_t any_offset_in_buffer(void);
 /* A value of an enumeration whose values are 0 to below `count`; now and then a number that is not a value of it. */
 uint32_t any_enumerator(uint32_t count);
 

@@ -135,7 +135,7 @@ static mtb_place any_place(buffer_model **buffer) {
     *buffer = one_in(3) ? NULL : PICK(all.buffers);
     return (mtb_place){
         .buffer = HANDLE(*buffer),
-        .offset = any_place_in_buffer(),
+        .offset = any_offset_in_buffer(),
         .bytes = one_in(16) ? NULL : all.host + below(1024),
         .pitch = one_in(2) ? any_size() : 64,
     };
@@ -162,7 +162,7 @@ static void add_transfer(void) {
     transfer_model *transfer = PICK(kept.transfers);
     buffer_model *from, *to;
     mtb_place source = any_place(&from), destination = any_place(&to);
-    size_t width = any_place_in_buffer(), height = one_in(4) ? any_size() : below(4);
+    size_t width = any_offset_in_buffer(), height = one_in(4) ? any_size() : below(4);
     uint32_t host = any_enumerator(2);
     verdict v = {0};
     refuse_if(&v, !transfer || host > MTB_HOST_BORROWED, MTB_INVALID_ARGUMENT);
@@ -184,7 +184,7 @@ static void add_fill(void) {
     transfer_model *transfer = PICK(kept.transfers);
     buffer_model *to;
     mtb_place destination = any_place(&to);
-    size_t width = any_place_in_buffer(), height = one_in(4) ? any_size() : below(4), pattern = 1u << below(4);
+    size_t width = any_offset_in_buffer(), height = one_in(4) ? any_size() : below(4), pattern = 1u << below(4);
     verdict v = {0};
     bool is_there = true;
     refuse_if(&v, !transfer || pattern == 8, MTB_INVALID_ARGUMENT);

@@ -96,7 +96,7 @@ typedef struct {
 
 /* A matrix of floats in a buffer, which may leave it. */
 static mtb_mps_array any_matrix(verdict *v, const buffer_model *buffer, size_t rows, size_t columns, range *range) {
-    size_t offset = any_place_in_buffer(), stride = one_in(4) ? any_size() : columns * 4, length;
+    size_t offset = any_offset_in_buffer(), stride = one_in(4) ? any_size() : columns * 4, length;
     refuse_if(v, offset % 4 != 0 || stride % 4 != 0, MTB_MISALIGNED);
     refuse_if(v, stride < columns * 4, MTB_INVALID_ARGUMENT);
     bool is_far = __builtin_mul_overflow(rows - 1, stride, &length) ||

@@ -14,7 +14,7 @@ typedef struct {
     mtb_command_queue *queue;
     mtb_memory *memory;
     mtb_buffer *buffer;
-    /* Later work of the same queue, committed before the callback has its turn. */
+    /* Later work of the same queue, committed before the callback is called. */
     mtb_command_buffer *later;
     /* Opens once `later` is committed. */
     mtb_event *gate;
@@ -258,7 +258,7 @@ static void a_full_queue_is_an_error_inside_its_callbacks(void) {
     CHECK(held && of.transfers > 0);
     mtb_command_buffer_release(held);
     mtb_command_buffer_release(called);
-    /* Once all that work has had its turn, the queue has free slots again. */
+    /* Once all that work has run, the queue has free slots again. */
     MAKE(called, mtb_command_queue_call_host_function(of.queue, ignore, NULL, NULL, NULL, &error));
     CHECK_OK(mtb_command_buffer_wait_timeout(called, LONG, &error));
     mtb_command_buffer_release(called);

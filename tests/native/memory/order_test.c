@@ -139,7 +139,7 @@ static void count_destroyed(void *context) {
     pthread_mutex_unlock(&what->journal->mutex);
 }
 
-static void host_functions_take_their_turn(void) {
+static void host_functions_run_in_order(void) {
     enum {
         STEPS = 6
     };
@@ -349,7 +349,7 @@ const test memory_order_tests[] = {
     {"memory: copies and kernels alternate on a shared buffer", order_with_shared},
     {"memory: copies and kernels alternate on a managed buffer", order_with_managed},
     {"memory: copies and kernels alternate on a private buffer", order_with_private},
-    {"memory: host functions take their turn", host_functions_take_their_turn},
+    {"memory: host functions run in order", host_functions_run_in_order},
     {"memory: events order queues", events_order_queues},
     {"memory: callbacks may commit", callbacks_may_commit},
     {"memory: handles may go first", handles_may_go_first},

@@ -16,7 +16,7 @@ pub fn in_fork(scenario: impl FnOnce()) {
         }
         child => {
             let mut status = -1;
-            // SAFETY: a place for the status of our child.
+            // SAFETY: a pointer to the status of our child.
             let waited = unsafe { libc::waitpid(child, &mut status, 0) };
             assert_eq!(
                 (waited, status),

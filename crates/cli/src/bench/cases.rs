@@ -233,12 +233,12 @@ impl<'c> Prepared<'c> {
                     axis: 1,
                     ..Default::default()
                 };
-                let places = Tensor::of::<u32>(&self.scratch[0], shape)?;
+                let positions = Tensor::of::<u32>(&self.scratch[0], shape)?;
                 ops.sort(
                     order,
                     input(0, shape)?,
                     result(shape)?,
-                    places,
+                    positions,
                     View::from(&self.scratch[1]),
                 )
             }

@@ -31,7 +31,7 @@ fn grow(bytes: usize) {
     PEAK.fetch_max(LIVE.fetch_add(bytes, Relaxed) + bytes, Relaxed);
 }
 
-// SAFETY: every call goes to the system's allocator as it came; the counters do not touch the memory.
+// SAFETY: every call goes to the system's allocator as it came; the counts do not touch the memory.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grow(layout.size());

@@ -37,7 +37,7 @@ int main(void) {
     CHECK(cudaMetalRegisterSource(&module, source));
     CHECK(cudaMetalGetFunction(&saxpy, module, "saxpy"));
 
-    /* Copies of pinned memory run in the streams' turn, and leave the CPU free. */
+    /* Copies of pinned memory run in stream order, and leave the CPU free. */
     float *x, *y;
     CHECK(cudaMallocHost((void **)&x, COUNT * sizeof *x));
     CHECK(cudaMallocHost((void **)&y, COUNT * sizeof *y));

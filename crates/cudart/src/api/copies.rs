@@ -16,7 +16,7 @@ use crate::runtime::handles::Target;
 use crate::types::*;
 
 calls! {
-    /// Copies in the default stream. Waits for the end, except between two places of device memory.
+    /// Copies in the default stream. Waits for the end, except between two addresses of device memory.
     cudaMemcpy, cudaMemcpy_ptds;
     /// Copies in a stream. Waits only if it writes pageable memory, or copies between host memories.
     cudaMemcpyAsync, cudaMemcpyAsync_ptsz = memcpy(

@@ -56,9 +56,9 @@ calls! {
 
 unsafe fn get_count(count: *mut c_int) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(count, "count") }?;
+    let result = unsafe { out(count, "count") }?;
     let devices = devices::all().len();
-    place.set(c_int::try_from(devices).unwrap_or(c_int::MAX));
+    result.set(c_int::try_from(devices).unwrap_or(c_int::MAX));
     require(devices > 0, cudaErrorNoDevice, || {
         "the system has no Metal device".to_owned()
     })
@@ -71,22 +71,22 @@ unsafe fn set(device: c_int) -> Outcome {
 
 unsafe fn get(device: *mut c_int) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(device, "device") }?;
-    place.set(Device::current()?.index);
+    let result = unsafe { out(device, "device") }?;
+    result.set(Device::current()?.index);
     Ok(())
 }
 
 unsafe fn get_properties(properties: *mut cudaDeviceProp, device: c_int) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(properties, "properties") }?;
-    place.set(properties::of(Device::at(device)?));
+    let result = unsafe { out(properties, "properties") }?;
+    result.set(properties::of(Device::at(device)?));
     Ok(())
 }
 
 unsafe fn get_attribute(value: *mut c_int, attribute: c_int, device: c_int) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(value, "value") }?;
-    place.set(properties::attribute(Device::at(device)?, attribute)?);
+    let result = unsafe { out(value, "value") }?;
+    result.set(properties::attribute(Device::at(device)?, attribute)?);
     Ok(())
 }
 
@@ -130,8 +130,8 @@ fn are_peers(device: &Device, peer: &Device) -> bool {
 
 unsafe fn can_access_peer(can: *mut c_int, device: c_int, peer: c_int) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(can, "the pointer to the result") }?;
-    place.set(are_peers(Device::at(device)?, Device::at(peer)?).into());
+    let result = unsafe { out(can, "the pointer to the result") }?;
+    result.set(are_peers(Device::at(device)?, Device::at(peer)?).into());
     Ok(())
 }
 

@@ -131,7 +131,7 @@ impl Ends {
         };
         let earlier = runs.then(|| queue.order()).transpose()?;
         if let (Some(earlier), true) = (&earlier, source.is_pageable()) {
-            // A host function may still write there, and the bridge may read before the stream's turn.
+            // A host function may still write there, and the bridge may read before the stream comes to the copy.
             earlier.wait()?;
         }
         let transfer = Transfer::new(queue)?;
@@ -144,7 +144,7 @@ impl Ends {
             return unsafe { self.copy_overlapping(transfer, queue, places, size, earlier) };
         }
         match copied {
-            // There is no memory to stage the pageable source. The copy reads it in its turn, while the caller waits.
+            // There is no memory to stage the pageable source. The copy reads it in stream order, while the caller waits.
             Err(failed) if failed.code == cudaErrorMemoryAllocation && source.is_pageable() => {
                 let host = sys::MTB_HOST_BORROWED;
                 // SAFETY: the caller's promise, until the call returns.
@@ -171,7 +171,7 @@ impl Ends {
         earlier: Option<timeline::Ends>,
     ) -> Outcome {
         let memory = queue.state().memory.as_ptr();
-        // The CPU makes copies between host memories in their turn, so it must reach the memory between them.
+        // The CPU makes copies between host memories in stream order, so it must reach the memory between them.
         let mode = if self.source.is_device() || self.destination.is_device() {
             sys::MTB_STORAGE_PRIVATE
         } else {

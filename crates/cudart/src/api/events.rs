@@ -42,7 +42,7 @@ unsafe fn create(event: *mut cudaEvent_t) -> Outcome {
 
 unsafe fn create_with_flags(event: *mut cudaEvent_t, flags: c_uint) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(event, "event") }?;
+    let result = unsafe { out(event, "event") }?;
     require(
         flags & !(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess) == 0,
         cudaErrorInvalidValue,
@@ -59,7 +59,7 @@ unsafe fn create_with_flags(event: *mut cudaEvent_t, flags: c_uint) -> Outcome {
         || "this runtime does not share events between processes".to_owned(),
     )?;
     let created = Event::new(Context::current()?.state.clone(), flags);
-    place.set(EVENTS.add(Arc::new(created)));
+    result.set(EVENTS.add(Arc::new(created)));
     Ok(())
 }
 
@@ -119,7 +119,7 @@ unsafe fn synchronize(event: cudaEvent_t) -> Outcome {
 
 unsafe fn elapsed_time(ms: *mut f32, start: cudaEvent_t, end: cudaEvent_t) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(ms, "ms") }?;
+    let result = unsafe { out(ms, "ms") }?;
     let (start, end) = (EVENTS.get(start)?, EVENTS.get(end)?);
     require(
         Arc::ptr_eq(&start.state, &end.state),
@@ -131,6 +131,6 @@ unsafe fn elapsed_time(ms: *mut f32, start: cudaEvent_t, end: cudaEvent_t) -> Ou
     )?;
     start.state.sticky.check()?;
     let milliseconds = (end.time()? - start.time()?) * 1e3;
-    place.set(milliseconds as f32);
+    result.set(milliseconds as f32);
     Ok(())
 }

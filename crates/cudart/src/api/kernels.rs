@@ -71,13 +71,13 @@ unsafe fn c_str<'a>(text: *const c_char, name: &str) -> Outcome<&'a CStr> {
 
 unsafe fn register_source(module: *mut cudaMetalModule_t, source: *const c_char) -> Outcome {
     // SAFETY: the caller's promise.
-    let (place, source) = unsafe { (out(module, "module")?, c_str(source, "the source")?) };
+    let (result, source) = unsafe { (out(module, "module")?, c_str(source, "the source")?) };
     let source = source.to_str().map_err(|error| {
         let message = format!("the source is not UTF-8: {error}");
         Failed::new(cudaErrorInvalidSource, message)
     })?;
     let compiled = Module::new(Context::current()?.state.device, source.to_owned())?;
-    place.set(MODULES.add(Arc::new(compiled)));
+    result.set(MODULES.add(Arc::new(compiled)));
     Ok(())
 }
 
@@ -104,8 +104,8 @@ unsafe fn get_function(
     name: *const c_char,
 ) -> Outcome {
     // SAFETY: the caller's promise.
-    let (place, name) = unsafe { (out(function, "function")?, c_str(name, "the name")?) };
-    place.set(add_function(module, name, None)?);
+    let (result, name) = unsafe { (out(function, "function")?, c_str(name, "the name")?) };
+    result.set(add_function(module, name, None)?);
     Ok(())
 }
 
@@ -117,7 +117,7 @@ unsafe fn get_function_with_parameters(
     count: usize,
 ) -> Outcome {
     // SAFETY: the caller's promise.
-    let (place, name) = unsafe { (out(function, "function")?, c_str(name, "the name")?) };
+    let (result, name) = unsafe { (out(function, "function")?, c_str(name, "the name")?) };
     let most = sys::MTB_MAX_BINDINGS as usize;
     require(count <= most, cudaErrorInvalidValue, || {
         format!("a kernel has at most {most} parameters, not {count}")
@@ -142,7 +142,7 @@ unsafe fn get_function_with_parameters(
             },
         )?;
     }
-    place.set(add_function(module, name, Some(given))?);
+    result.set(add_function(module, name, Some(given))?);
     Ok(())
 }
 
@@ -154,11 +154,11 @@ fn dynamic_memory(device: &Device, pipeline: &Pipeline) -> usize {
 
 unsafe fn get_attributes(attributes: *mut cudaFuncAttributes, handle: *const c_void) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(attributes, "attributes") }?;
+    let result = unsafe { out(attributes, "attributes") }?;
     let device = Context::current()?.state.device;
     let pipeline = function(handle)?.pipeline(device)?;
     let as_int = |value: usize| c_int::try_from(value).unwrap_or(c_int::MAX);
-    place.set(cudaFuncAttributes {
+    result.set(cudaFuncAttributes {
         sharedSizeBytes: pipeline.limits.static_memory,
         maxThreadsPerBlock: as_int(pipeline.limits.threads),
         maxDynamicSharedSizeBytes: as_int(dynamic_memory(device, &pipeline)),
@@ -297,9 +297,9 @@ unsafe fn launch(
         || format!("the list of arguments is NULL, but the kernel takes {count}"),
     )?;
     let mut bindings = Vec::with_capacity(count);
-    for (place, argument) in pipeline.arguments.iter().enumerate() {
+    for (index, argument) in pipeline.arguments.iter().enumerate() {
         // SAFETY: the caller's promise: an address for each argument, of a value of its kind.
-        let binding = unsafe { binding(state, argument, *arguments.add(place)) }?;
+        let binding = unsafe { binding(state, argument, *arguments.add(index)) }?;
         bindings.extend(binding.map(|binding| (argument.index, binding)));
     }
     let memory = threadgroup_memory(&pipeline, shared_bytes)?;

@@ -118,8 +118,8 @@ fn allocate_on(state: &Arc<DeviceState>, size: usize) -> Outcome<*mut c_void> {
 
 unsafe fn malloc(pointer: *mut *mut c_void, size: usize) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(pointer, "the pointer to the result") }?;
-    place.set(allocate_on(&Context::current()?.state, size)?);
+    let result = unsafe { out(pointer, "the pointer to the result") }?;
+    result.set(allocate_on(&Context::current()?.state, size)?);
     Ok(())
 }
 
@@ -146,13 +146,13 @@ unsafe fn malloc_host(pointer: *mut *mut c_void, size: usize) -> Outcome {
 
 unsafe fn host_alloc(pointer: *mut *mut c_void, size: usize, flags: c_uint) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(pointer, "the pointer to the result") }?;
+    let result = unsafe { out(pointer, "the pointer to the result") }?;
     let known = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
     require(flags & !known == 0, cudaErrorInvalidValue, || {
         format!("unknown flags {flags:#x} for pinned memory")
     })?;
     let context = Context::current()?;
-    place.set(match size {
+    result.set(match size {
         0 => ptr::null_mut(),
         _ => publish(Allocation::on_host(
             &context.state,
@@ -191,19 +191,19 @@ unsafe fn host_get_device_pointer(
     flags: c_uint,
 ) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(device_pointer, "the pointer to the result") }?;
+    let result = unsafe { out(device_pointer, "the pointer to the result") }?;
     require_no_flags(flags)?;
     Context::current()?;
     pinned_at(host_pointer)?;
-    place.set(host_pointer);
+    result.set(host_pointer);
     Ok(())
 }
 
 unsafe fn host_get_flags(flags: *mut c_uint, host_pointer: *mut c_void) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(flags, "flags") }?;
+    let result = unsafe { out(flags, "flags") }?;
     Context::current()?;
-    place.set(pinned_at(host_pointer)?.flags);
+    result.set(pinned_at(host_pointer)?.flags);
     Ok(())
 }
 
@@ -266,11 +266,11 @@ unsafe fn host_unregister(pointer: *mut c_void) -> Outcome {
 
 unsafe fn malloc_managed(pointer: *mut *mut c_void, size: usize, flags: c_uint) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(pointer, "the pointer to the result") }?;
+    let result = unsafe { out(pointer, "the pointer to the result") }?;
     let context = Context::current()?;
     // As in CUDA, whatever the flags.
     if size == 0 {
-        place.set(ptr::null_mut());
+        result.set(ptr::null_mut());
         return Ok(());
     }
     let is_known = flags == cudaMemAttachGlobal || flags == cudaMemAttachHost;
@@ -278,7 +278,7 @@ unsafe fn malloc_managed(pointer: *mut *mut c_void, size: usize, flags: c_uint) 
         format!("flags must be cudaMemAttachGlobal or cudaMemAttachHost, not {flags:#x}")
     })?;
     let allocation = Allocation::on_host(&context.state, Kind::Managed, size, flags)?;
-    place.set(publish(allocation)?);
+    result.set(publish(allocation)?);
     Ok(())
 }
 
@@ -289,9 +289,9 @@ unsafe fn malloc_async(
     handle: cudaStream_t,
 ) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(pointer, "the pointer to the result") }?;
+    let result = unsafe { out(pointer, "the pointer to the result") }?;
     let stream = stream(default, handle)?;
-    place.set(allocate_on(stream.state(), size)?);
+    result.set(allocate_on(stream.state(), size)?);
     Ok(())
 }
 
@@ -315,7 +315,7 @@ unsafe fn malloc_pitch(
     height: usize,
 ) -> Outcome {
     // SAFETY: the caller's promise.
-    let (place, pitch_place) = unsafe {
+    let (result, pitch_result) = unsafe {
         (
             out(pointer, "the pointer to the result")?,
             out(pitch, "pitch")?,
@@ -328,8 +328,8 @@ unsafe fn malloc_pitch(
             format!("{height} rows of {width} bytes take more bytes than the address space has");
         return Err(Failed::new(cudaErrorMemoryAllocation, message));
     };
-    place.set(allocate_on(&Context::current()?.state, size)?);
-    pitch_place.set(pitch);
+    result.set(allocate_on(&Context::current()?.state, size)?);
+    pitch_result.set(pitch);
     Ok(())
 }
 

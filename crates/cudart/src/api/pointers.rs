@@ -31,11 +31,11 @@ unsafe fn get_attributes(
     pointer: *const c_void,
 ) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(attributes, "attributes") }?;
+    let result = unsafe { out(attributes, "attributes") }?;
     Context::current()?;
     let pointer = pointer.cast_mut();
     let Some((allocation, _)) = allocation_at(pointer, 1)? else {
-        place.set(cudaPointerAttributes {
+        result.set(cudaPointerAttributes {
             r#type: cudaMemoryTypeUnregistered,
             device: cudaInvalidDeviceId,
             devicePointer: ptr::null_mut(),
@@ -43,7 +43,7 @@ unsafe fn get_attributes(
         });
         return Ok(());
     };
-    place.set(cudaPointerAttributes {
+    result.set(cudaPointerAttributes {
         r#type: match allocation.kind {
             Kind::Device => cudaMemoryTypeDevice,
             Kind::Pinned | Kind::Registered => cudaMemoryTypeHost,
@@ -62,7 +62,7 @@ unsafe fn get_attributes(
 
 unsafe fn get_gpu_address(address: *mut u64, pointer: *const c_void) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(address, "address") }?;
+    let result = unsafe { out(address, "address") }?;
     let context = Context::current()?;
     let (allocation, offset) = allocation_at(pointer, 1)?.ok_or_else(|| {
         let message = format!("{pointer:p} is not in memory that the runtime knows");
@@ -75,6 +75,6 @@ unsafe fn get_gpu_address(address: *mut u64, pointer: *const c_void) -> Outcome 
         "this system does not report the GPU addresses of buffers".to_owned()
     })?;
     allocation.address_taken.store(true, Ordering::Release);
-    place.set(base + (start + offset) as u64);
+    result.set(base + (start + offset) as u64);
     Ok(())
 }

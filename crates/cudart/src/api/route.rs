@@ -43,8 +43,8 @@ pub(crate) fn owners<'a>(memories: &[&'a Memory]) -> impl Iterator<Item = &'a Ar
     memories.iter().filter_map(|memory| memory.owner())
 }
 
-/// Does `work` in the turn of `stream`, in a queue that takes all of `memories`.
-fn in_turn<T>(
+/// Does `work` in the order of `stream`, in a queue that takes all of `memories`.
+fn in_stream_order<T>(
     stream: &Arc<Stream>,
     memories: &[&Memory],
     work: impl FnOnce(&Stream) -> Outcome<T>,
@@ -96,7 +96,7 @@ fn alone_on<T>(
     Ok(done)
 }
 
-/// Does `work` in the turn of `stream`, in a queue that takes all of `memories`. If the call waits, and one of
+/// Does `work` in the order of `stream`, in a queue that takes all of `memories`. If the call waits, and one of
 /// `devices` is not the stream's, no other work runs meanwhile on the stream's device and these: [`alone_on`].
 pub(crate) fn perform<'a>(
     stream: &Arc<Stream>,
@@ -105,7 +105,7 @@ pub(crate) fn perform<'a>(
     devices: impl Iterator<Item = &'a Arc<DeviceState>>,
     work: impl FnOnce(&Stream) -> Outcome,
 ) -> Outcome {
-    let work = || in_turn(stream, memories, work);
+    let work = || in_stream_order(stream, memories, work);
     if waits {
         alone_on(&devices_of(stream, devices), stream, work)
     } else {

@@ -50,8 +50,8 @@ unsafe fn set_flags(flags: c_uint) -> Outcome {
 
 unsafe fn get_flags(flags: *mut c_uint) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(flags, "flags") }?;
-    place.set(Device::current()?.flags.load(Ordering::Relaxed) | cudaDeviceMapHost);
+    let result = unsafe { out(flags, "flags") }?;
+    result.set(Device::current()?.flags.load(Ordering::Relaxed) | cudaDeviceMapHost);
     Ok(())
 }
 
@@ -68,9 +68,9 @@ unsafe fn set_cache_config(config: c_int) -> Outcome {
 
 unsafe fn get_cache_config(config: *mut c_int) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(config, "config") }?;
+    let result = unsafe { out(config, "config") }?;
     Context::current()?;
-    place.set(0);
+    result.set(0);
     Ok(())
 }
 

@@ -52,13 +52,13 @@ unsafe fn create(stream: *mut cudaStream_t) -> Outcome {
 
 unsafe fn create_with_flags(stream: *mut cudaStream_t, flags: c_uint) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(stream, "stream") }?;
+    let result = unsafe { out(stream, "stream") }?;
     let known = flags == cudaStreamDefault || flags == cudaStreamNonBlocking;
     require(known, cudaErrorInvalidValue, || {
         format!("flags must be cudaStreamDefault or cudaStreamNonBlocking, not {flags:#x}")
     })?;
     let created = Context::current()?.new_stream(flags)?;
-    place.set(STREAMS.add(created));
+    result.set(STREAMS.add(created));
     Ok(())
 }
 
@@ -107,9 +107,9 @@ unsafe fn wait_event(
 
 unsafe fn get_flags(default: DefaultStream, handle: cudaStream_t, flags: *mut c_uint) -> Outcome {
     // SAFETY: the caller's promise.
-    let place: Out<c_uint> = unsafe { out(flags, "flags") }?;
+    let result: Out<c_uint> = unsafe { out(flags, "flags") }?;
     let stream: Arc<Stream> = stream(default, handle)?;
-    place.set(stream.flags);
+    result.set(stream.flags);
     Ok(())
 }
 
@@ -119,8 +119,8 @@ unsafe fn get_priority(
     priority: *mut c_int,
 ) -> Outcome {
     // SAFETY: the caller's promise.
-    let place = unsafe { out(priority, "priority") }?;
+    let result = unsafe { out(priority, "priority") }?;
     stream(default, handle)?;
-    place.set(0);
+    result.set(0);
     Ok(())
 }

@@ -110,8 +110,8 @@ mod tests {
                     let owner = model[start].filter(|(_, first)| *first == start);
                     assert_eq!(ranges.remove(start), owner.map(|(id, _)| id));
                     if let Some(owner) = owner {
-                        for place in model.iter_mut().filter(|place| **place == Some(owner)) {
-                            *place = None;
+                        for byte in model.iter_mut().filter(|byte| **byte == Some(owner)) {
+                            *byte = None;
                         }
                     }
                 }

@@ -18,14 +18,14 @@ pub(crate) unsafe fn map(
 ) -> Option<usize> {
     let start = ptr::with_exposed_provenance_mut(start);
     let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANON;
-    // SAFETY: the caller's promise; without a fixed place the system takes one where nothing is.
+    // SAFETY: the caller's promise; without a fixed address the system takes one where nothing is mapped.
     let mapped = unsafe { libc::mmap(start, length, access, flags, -1, 0) };
     (mapped != libc::MAP_FAILED).then(|| mapped.expose_provenance())
 }
 
 /// Reserves addresses: nothing is mapped there until the caller maps something.
 pub(crate) fn reserve(length: usize) -> Option<usize> {
-    // SAFETY: without a fixed place, the system takes one where nothing is.
+    // SAFETY: without a fixed address the system takes one where nothing is mapped.
     unsafe { map(0, length, libc::PROT_NONE, libc::MAP_NORESERVE) }
 }
 

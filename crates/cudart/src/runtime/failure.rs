@@ -131,8 +131,8 @@ fn note(failed: Failed) -> cudaError_t {
         let text = text.split('\0').next().unwrap_or_default();
         CString::new(text).unwrap_or_default()
     });
-    // While the thread ends, its place for the message may be gone already.
-    _ = MESSAGE.try_with(|place| place.replace(message));
+    // While the thread ends, its message may be gone already.
+    _ = MESSAGE.try_with(|slot| slot.replace(message));
     failed.code
 }
 

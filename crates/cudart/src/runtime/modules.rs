@@ -189,11 +189,11 @@ impl Function {
             Some(_) => HashMap::new(),
             None => declared_values(source, &name).map_err(unclear)?,
         };
-        let arguments = buffers.iter().enumerate().map(|(place, argument)| {
+        let arguments = buffers.iter().enumerate().map(|(index, argument)| {
             // SAFETY: the name belongs to the pipeline, which is live.
             let name = unsafe { text(argument.name) };
             let is_value = match &self.given {
-                Some(given) => given[place] == cudaMetalParameterValue,
+                Some(given) => given[index] == cudaMetalParameterValue,
                 None => {
                     let why =
                         || format!("the declaration of argument {name} does not show whether it is a value or a pointer");

@@ -40,8 +40,8 @@ pub(crate) fn of(device: &Device) -> cudaDeviceProp {
     let mut name = zero.name;
     // The last byte stays the end of the string.
     let length = name.len() - 1;
-    for (place, byte) in name[..length].iter_mut().zip(device.name.bytes()) {
-        *place = byte as c_char;
+    for (to, byte) in name[..length].iter_mut().zip(device.name.bytes()) {
+        *to = byte as c_char;
     }
     let mut uuid = zero.uuid;
     uuid[..8].copy_from_slice(&limits.registry_id.to_be_bytes());

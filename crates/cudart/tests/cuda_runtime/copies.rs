@@ -12,7 +12,7 @@ use crate::support::*;
 
 const LENGTH: usize = 4000;
 
-/// A place of the test: memory of the runtime's, or a vector.
+/// One side of a copy: memory of the runtime's, or a vector.
 enum Side {
     Known(Memory),
     Pageable(Vec<u8>),
@@ -38,7 +38,7 @@ impl Side {
     fn write(&mut self, bytes: &[u8]) {
         match self {
             Side::Known(memory) => memory.write(0, bytes),
-            Side::Pageable(place) => place.copy_from_slice(bytes),
+            Side::Pageable(stored) => stored.copy_from_slice(bytes),
         }
     }
 
@@ -71,30 +71,30 @@ fn copies_1d_and_2d_between_memories_match_a_model() {
         let width = random.random_range(1..=pitches[0].min(pitches[1]));
         let offsets = [random.random_range(0..500), random.random_range(0..500)];
         for row in 0..height {
-            let (at, place) = (offsets[0] + row * pitches[0], offsets[1] + row * pitches[1]);
-            to[place..place + width].copy_from_slice(&from[at..at + width]);
+            let (read, written) = (offsets[0] + row * pitches[0], offsets[1] + row * pitches[1]);
+            to[written..written + width].copy_from_slice(&from[read..read + width]);
         }
-        let (at, place) = (source.at(offsets[0]), destination.at(offsets[1]));
-        let [pitch, place_pitch] = pitches;
+        let (read, written) = (source.at(offsets[0]), destination.at(offsets[1]));
+        let [pitch, written_pitch] = pitches;
         let kind = cudaMemcpyDefault;
         // SAFETY: the rows lie in both sides.
         unsafe {
             match (random.random_bool(0.5), height) {
-                (true, 1) => ok(cudaMemcpy(place, at, width, kind)),
-                (false, 1) => ok(cudaMemcpyAsync(place, at, width, kind, stream)),
+                (true, 1) => ok(cudaMemcpy(written, read, width, kind)),
+                (false, 1) => ok(cudaMemcpyAsync(written, read, width, kind, stream)),
                 (true, _) => ok(cudaMemcpy2D(
-                    place,
-                    place_pitch,
-                    at,
+                    written,
+                    written_pitch,
+                    read,
                     pitch,
                     width,
                     height,
                     kind,
                 )),
                 (false, _) => ok(cudaMemcpy2DAsync(
-                    place,
-                    place_pitch,
-                    at,
+                    written,
+                    written_pitch,
+                    read,
                     pitch,
                     width,
                     height,
@@ -164,11 +164,11 @@ fn pageable_memory_is_free_when_the_call_returns() {
     for length in [100, LENGTH, MUCH] {
         let gate = Gate::default();
         let mut bytes = vec![1u8; length];
-        let place = bytes.as_mut_ptr();
+        let host = bytes.as_mut_ptr();
         gate.close(stream);
         // SAFETY: the vector has the bytes, until the call has returned.
         unsafe {
-            let (to, from) = (device.pointer, place.cast());
+            let (to, from) = (device.pointer, host.cast());
             ok(cudaMemcpyAsync(
                 to,
                 from,
@@ -180,10 +180,10 @@ fn pageable_memory_is_free_when_the_call_returns() {
         // The copy cannot have begun, and must not see this.
         bytes.fill(2);
         gate.open();
-        let place = bytes.as_mut_ptr();
+        let host = bytes.as_mut_ptr();
         // SAFETY: the vector has the bytes, until the call has returned.
         unsafe {
-            let (to, from) = (place.cast(), device.pointer);
+            let (to, from) = (host.cast(), device.pointer);
             ok(cudaMemcpyAsync(
                 to,
                 from,
@@ -199,7 +199,7 @@ fn pageable_memory_is_free_when_the_call_returns() {
 }
 
 #[test]
-fn pinned_memory_is_copied_in_its_turn() {
+fn pinned_memory_is_copied_in_stream_order() {
     let (device, pinned) = (Memory::device(LENGTH), Memory::pinned(LENGTH));
     let stream = stream(cudaStreamNonBlocking);
     let gate = Gate::default();

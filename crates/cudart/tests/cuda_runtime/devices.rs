@@ -13,7 +13,7 @@ const LENGTH: usize = 5000;
 #[test]
 fn a_device_tells_its_memory_and_the_versions() {
     let (mut free, mut total, mut driver, mut runtime, mut device, mut count) = (0, 0, 0, 0, 9, 0);
-    // SAFETY: places for the results.
+    // SAFETY: pointers to the results.
     unsafe {
         ok(cudaGetDeviceCount(&mut count));
         ok(cudaGetDevice(&mut device));
@@ -62,7 +62,7 @@ fn use_two_devices(are_peers: bool) {
     set_device(1);
     let (second, other) = (Memory::device(LENGTH), stream(0));
     let mut can = 9;
-    // SAFETY: memory of that length, handles that are checked, places for results.
+    // SAFETY: memory of that length, handles that are checked, pointers to results.
     unsafe {
         assert_eq!(attributes(second.pointer).device, 1);
         ok(cudaDeviceCanAccessPeer(&mut can, 1, 0));
@@ -158,7 +158,7 @@ fn free_memory_is_what_is_not_allocated() {
     in_child("devices::free_memory_is_what_is_not_allocated", || {
         let (mut before, mut after, mut total) = (0, 0, 0);
         let small = Memory::device(16);
-        // SAFETY: places for the results.
+        // SAFETY: pointers to the results.
         unsafe {
             ok(cudaMemGetInfo(&mut before, &mut total));
             let large = Memory::device(64 << 20);
@@ -187,15 +187,15 @@ fn a_reset_takes_all_that_is_live() {
         let managed = Memory::new(Kind::Managed, LENGTH);
         let mut calls = 0u32;
         let mut bytes = vec![0u8; LENGTH];
-        let place: *mut c_void = bytes.as_mut_ptr().cast();
+        let host: *mut c_void = bytes.as_mut_ptr().cast();
         // SAFETY: memory of that length, a function that takes a number, and handles that are checked.
         unsafe {
-            ok(cudaHostRegister(place, LENGTH, 0));
+            ok(cudaHostRegister(host, LENGTH, 0));
             for stream in [streams[0], streams[1], own, ptr::null_mut()] {
                 for _ in 0..50 {
                     ok(cudaMemsetAsync(device.pointer, 3, LENGTH, stream));
                     ok(cudaMemcpyAsync(
-                        place,
+                        host,
                         device.pointer,
                         LENGTH,
                         cudaMemcpyDefault,
@@ -218,7 +218,7 @@ fn a_reset_takes_all_that_is_live() {
             expect(bad, cudaFree(device.pointer));
             expect(bad, cudaFreeHost(pinned.pointer));
             expect(bad, cudaFree(managed.pointer));
-            expect(cudaErrorHostMemoryNotRegistered, cudaHostUnregister(place));
+            expect(cudaErrorHostMemoryNotRegistered, cudaHostUnregister(host));
             ok(cudaStreamQuery(own));
             let fresh = Memory::device(LENGTH);
             ok(cudaMemsetAsync(fresh.pointer, 8, LENGTH, own));
@@ -236,7 +236,7 @@ fn a_reset_takes_all_that_is_live() {
 fn settings_are_checked_and_kept() {
     let (mut flags, mut config) = (9, 9);
     let bad = cudaErrorInvalidValue;
-    // SAFETY: places for the results.
+    // SAFETY: pointers to the results.
     unsafe {
         ok(cudaSetDeviceFlags(
             cudaDeviceScheduleBlockingSync | cudaDeviceLmemResizeToMax,
@@ -307,7 +307,7 @@ fn a_child_of_fork_cannot_use_its_parents_devices() {
     let memory = Memory::device(64);
     in_fork(|| {
         let (refused, mut count, mut pointer) = (cudaErrorInitializationError, 0, ptr::null_mut());
-        // SAFETY: places for results; the calls are refused.
+        // SAFETY: pointers to results; the calls are refused.
         unsafe {
             expect(refused, cudaGetDeviceCount(&mut count));
             expect(refused, cudaMalloc(&mut pointer, 64));

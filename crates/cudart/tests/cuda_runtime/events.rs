@@ -143,7 +143,7 @@ fn elapsed_times_are_those_of_the_points() {
     let gate = Gate::default();
     let begun = Instant::now();
     let so_far = || begun.elapsed().as_secs_f32() * 1000.0;
-    // SAFETY: handles, checked by the calls, and a place for the time.
+    // SAFETY: handles, checked by the calls, and a pointer to the time.
     unsafe {
         record(start, stream);
         ok(cudaEventSynchronize(start));
@@ -182,7 +182,7 @@ fn elapsed_times_are_those_of_the_points() {
 fn flags_that_cannot_be_kept_are_refused() {
     let mut handle = ptr::null_mut();
     let known = event(cudaEventBlockingSync);
-    // SAFETY: a place for the handle; NULL is refused.
+    // SAFETY: a pointer to the handle; NULL is refused.
     unsafe {
         expect(cudaErrorInvalidValue, cudaEventCreate(ptr::null_mut()));
         expect(

@@ -27,7 +27,7 @@ fn launch(name: &CStr, memory: &Memory, stream: cudaStream_t) {
     let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
     let mut values = memory.pointer;
     let one = dim3 { x: 1, y: 1, z: 1 };
-    // SAFETY: places for the handles, C strings, and an argument that fits the kernel.
+    // SAFETY: pointers to the handles, C strings, and an argument that fits the kernel.
     unsafe {
         ok(cudaMetalRegisterSource(&mut module, SOURCE.as_ptr()));
         ok(cudaMetalGetFunction(&mut function, module, name.as_ptr()));
@@ -43,9 +43,9 @@ fn launch(name: &CStr, memory: &Memory, stream: cudaStream_t) {
     }
 }
 
-unsafe extern "C-unwind" fn store(_: cudaStream_t, status: cudaError_t, place: *mut c_void) {
-    // SAFETY: the place outlives the stream's work.
-    unsafe { *place.cast::<cudaError_t>() = status };
+unsafe extern "C-unwind" fn store(_: cudaStream_t, status: cudaError_t, told: *mut c_void) {
+    // SAFETY: the variable outlives the stream's work.
+    unsafe { *told.cast::<cudaError_t>() = status };
 }
 
 unsafe extern "C-unwind" fn must_not_be_called(_: *mut c_void) {
@@ -106,8 +106,8 @@ fn a_faulting_kernel_fails_its_device_until_the_reset() {
         // SAFETY: functions that take what they are given.
         unsafe {
             // These are accepted before the failure is known, and refused once it has been noticed.
-            let place = ptr::from_mut(&mut told).cast();
-            let added = cudaStreamAddCallback(stream, Some(store), place, 0);
+            let context = ptr::from_mut(&mut told).cast();
+            let added = cudaStreamAddCallback(stream, Some(store), context, 0);
             let called = cudaLaunchHostFunc(stream, Some(must_not_be_called), ptr::null_mut());
             for code in [added, called] {
                 assert!(
@@ -149,9 +149,9 @@ fn a_failed_copy_is_its_callers_and_the_devices() {
         let (memory, stream) = (Memory::device(LENGTH), stream(0));
         let mut bytes = [0u8; LENGTH];
         failures::fail_command_buffer(1, INTERNAL);
-        let place = bytes.as_mut_ptr().cast();
+        let host = bytes.as_mut_ptr().cast();
         // SAFETY: the array has the bytes.
-        let code = unsafe { cudaMemcpy(place, memory.pointer, LENGTH, cudaMemcpyDeviceToHost) };
+        let code = unsafe { cudaMemcpy(host, memory.pointer, LENGTH, cudaMemcpyDeviceToHost) };
         expect(cudaErrorLaunchFailure, code);
         failures::reset();
         assert_sticky(cudaErrorLaunchFailure, &memory, stream);
@@ -181,9 +181,9 @@ fn a_full_device_takes_copies_from_pageable_memory() {
                 synchronize(stream);
             }
             let mut back = vec![0; length];
-            let place = back.as_mut_ptr().cast();
+            let host = back.as_mut_ptr().cast();
             // SAFETY: the vector has the bytes.
-            ok(unsafe { cudaMemcpy(place, to, length, cudaMemcpyDeviceToHost) });
+            ok(unsafe { cudaMemcpy(host, to, length, cudaMemcpyDeviceToHost) });
             assert_eq!(back, vec![value; length]);
         }
         ok(cudaGetLastError());
@@ -218,8 +218,8 @@ fn wait_in_some_way(
                 cudaMemcpyAsync(to, memory.pointer, LENGTH, kind, stream)
             }
             _ => {
-                let place = ptr::from_mut(&mut told).cast();
-                let code = cudaStreamAddCallback(stream, Some(store), place, 0);
+                let context = ptr::from_mut(&mut told).cast();
+                let code = cudaStreamAddCallback(stream, Some(store), context, 0);
                 let waited = cudaStreamSynchronize(stream);
                 if code == cudaSuccess { told } else { waited }
             }
@@ -272,8 +272,8 @@ fn waiting_ends_with_the_work_on_a_failed_device_too() {
         gate.close(held);
         // SAFETY: memory of that length, handles that are checked, and a function that takes what it is given.
         unsafe {
-            let place = ptr::from_mut(&mut told).cast();
-            ok(cudaStreamAddCallback(held, Some(store), place, 0));
+            let context = ptr::from_mut(&mut told).cast();
+            ok(cudaStreamAddCallback(held, Some(store), context, 0));
             failures::fail_command_buffer(1, INTERNAL);
             ok(cudaMemsetAsync(memory.pointer, 1, LENGTH, failing));
             expect(cudaErrorLaunchFailure, cudaStreamSynchronize(failing));
@@ -329,7 +329,7 @@ fn failed_allocations_are_out_of_memory() {
             failures::fail_allocation(1);
             // More than what is kept for the next allocation.
             let length = 3 << 20;
-            // SAFETY: a place for the pointer.
+            // SAFETY: a result pointer.
             let code = unsafe {
                 match kind {
                     Kind::Device => cudaMalloc(&mut pointer, length),

@@ -1,4 +1,4 @@
-//! Host functions and callbacks: their place in the order, what they may do, and what they do wrong.
+//! Host functions and callbacks: their position in the order, what they may do, and what they do wrong.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -80,18 +80,18 @@ unsafe extern "C-unwind" fn fill_late(context: *mut c_void) {
 fn copies_read_what_earlier_host_functions_wrote() {
     let (device, stream) = (Memory::device(LENGTH), stream(cudaStreamNonBlocking));
     let mut host = vec![0u8; LENGTH];
-    let place: *mut c_void = host.as_mut_ptr().cast();
+    let bytes: *mut c_void = host.as_mut_ptr().cast();
     // SAFETY: memory of that length, and a function that takes it.
     unsafe {
-        ok(cudaLaunchHostFunc(ptr::null_mut(), Some(fill_late), place));
-        ok(cudaMemcpy(device.pointer, place, LENGTH, cudaMemcpyDefault));
+        ok(cudaLaunchHostFunc(ptr::null_mut(), Some(fill_late), bytes));
+        ok(cudaMemcpy(device.pointer, bytes, LENGTH, cudaMemcpyDefault));
         assert_eq!(device.read(0, LENGTH), [7; LENGTH]);
-        place.write_bytes(0, LENGTH);
-        ok(cudaLaunchHostFunc(stream, Some(fill_late), place));
-        let ahead = place.wrapping_byte_add(16);
+        bytes.write_bytes(0, LENGTH);
+        ok(cudaLaunchHostFunc(stream, Some(fill_late), bytes));
+        let ahead = bytes.wrapping_byte_add(16);
         ok(cudaMemcpyAsync(
             ahead,
-            place,
+            bytes,
             32,
             cudaMemcpyHostToHost,
             stream,

@@ -17,7 +17,7 @@ fn run(source: &str, kind: cudaMetalParameter) -> Option<u32> {
     let text = CString::new(source.clone()).unwrap();
     let (mut module, mut said, mut read) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
     let kinds = [cudaMetalParameterPointer, kind];
-    // SAFETY: places for the handles, C strings and a list of that length.
+    // SAFETY: pointers to the handles, C strings and a list of that length.
     let code = unsafe {
         ok(cudaMetalRegisterSource(&mut module, text.as_ptr()));
         let (name, kinds) = (c"k".as_ptr(), kinds.as_ptr());

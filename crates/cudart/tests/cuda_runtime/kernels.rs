@@ -65,7 +65,7 @@ fn line(x: u32) -> dim3 {
 
 fn module() -> cudaMetalModule_t {
     let mut module = ptr::null_mut();
-    // SAFETY: a place for the handle and a C string.
+    // SAFETY: a pointer to the handle and a C string.
     ok(unsafe { cudaMetalRegisterSource(&mut module, SOURCE.as_ptr()) });
     module
 }
@@ -73,7 +73,7 @@ fn module() -> cudaMetalModule_t {
 fn function(module: cudaMetalModule_t, name: &str) -> cudaMetalFunction_t {
     let mut function = ptr::null_mut();
     let name = CString::new(name).unwrap();
-    // SAFETY: a place for the handle and a C string.
+    // SAFETY: a pointer to the handle and a C string.
     ok(unsafe { cudaMetalGetFunction(&mut function, module, name.as_ptr()) });
     function
 }
@@ -113,7 +113,7 @@ fn arguments_are_taken_in_the_order_of_their_indices() {
     let (module, memory) = (module(), Memory::device(64));
     let scale = function(module, "scale");
     memory.write(0, bytes(&[1.0f32, 2.0, 3.0, 4.0, 100.0]));
-    // An interior pointer, and one into another place of the same memory.
+    // An interior pointer, and one to other bytes of the same memory.
     let (mut values, mut offsets, mut factor) = (memory.at(4), memory.at(16), 10.0f32);
     let arguments = &mut [at(&mut values), at(&mut offsets), at(&mut factor)];
     ok(launch(scale, (line(2), ONE), arguments, 0));
@@ -186,7 +186,7 @@ fn kernels_of_templates_need_their_parameters_named() {
     let parameters = [cudaMetalParameterPointer, cudaMetalParameterValue];
     let unknown = [cudaMetalParameterPointer, 2];
     let all = parameters.as_ptr();
-    // SAFETY: places for the handle, C strings, and lists of that length.
+    // SAFETY: pointers to the handle, C strings, and lists of that length.
     unsafe {
         expect(
             cudaErrorInvalidDeviceFunction,
@@ -232,7 +232,7 @@ fn arguments_from_macros_and_aliases_are_said() {
     for name in [c"by_macro", c"by_alias"] {
         let mut kernel = ptr::null_mut();
         memory.write(0, bytes(&[1u32, 2, 3, 4]));
-        // SAFETY: a place for the handle, a C string, and a list of that length.
+        // SAFETY: a pointer to the handle, a C string, and a list of that length.
         unsafe {
             expect(
                 cudaErrorInvalidDeviceFunction,
@@ -261,7 +261,7 @@ fn addresses_that_stand_in_memory_can_be_followed() {
     let mut addresses = [0u64; 3];
     for (i, row) in rows.iter().enumerate() {
         row.write(8, bytes(&[i as u32 + 1, 10 * i as u32]));
-        // SAFETY: a place for the address.
+        // SAFETY: a pointer to the address.
         ok(unsafe { cudaMetalGetGpuAddress(&mut addresses[i], row.at(8)) });
     }
     table.write(0, bytes(&addresses));
@@ -273,7 +273,7 @@ fn addresses_that_stand_in_memory_can_be_followed() {
         0,
     ));
     assert_eq!(uints(&sums, 3), [1, 12, 23]);
-    // SAFETY: a place for the address; the pointer is unknown.
+    // SAFETY: a pointer to the address; the pointer is unknown.
     let code = unsafe { cudaMetalGetGpuAddress(&mut addresses[0], ptr::null()) };
     expect(cudaErrorInvalidValue, code);
 }
@@ -286,7 +286,7 @@ fn pending_launches_keep_memory_behind_addresses() {
     let row = Memory::device(64);
     row.write(0, bytes(&[20u32, 22]));
     let mut address = 0u64;
-    // SAFETY: a place for the address.
+    // SAFETY: a pointer to the address.
     ok(unsafe { cudaMetalGetGpuAddress(&mut address, row.pointer) });
     table.write(0, bytes(&[address]));
     gate.close(ptr::null_mut());

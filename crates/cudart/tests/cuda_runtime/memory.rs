@@ -14,7 +14,7 @@ const LENGTH: usize = 10_000;
 fn memory_of_no_bytes_is_null_and_null_can_be_freed() {
     let mut pointer = ptr::dangling_mut();
     let mut pitch = 9;
-    // SAFETY: places for the results.
+    // SAFETY: pointers to the results.
     unsafe {
         ok(cudaMalloc(&mut pointer, 0));
         assert!(pointer.is_null());
@@ -80,7 +80,7 @@ fn refuse_bad_frees() {
 fn more_memory_than_there_is_is_refused() {
     let (mut pointer, mut pitch) = (ptr::null_mut(), 0);
     let out = cudaErrorMemoryAllocation;
-    // SAFETY: places for the results.
+    // SAFETY: pointers to the results.
     unsafe {
         for size in [1 << 46, usize::MAX / 2, usize::MAX] {
             expect(out, cudaMalloc(&mut pointer, size));
@@ -136,7 +136,7 @@ fn memory_freed_with_work_pending_is_kept_for_that() {
             stream,
         ));
         drop(middle);
-        // What takes the place of the one that is gone is not what the work uses.
+        // What is allocated instead of the one that is gone is not what the work uses.
         let others: Vec<Memory> = (0..20).map(|_| Memory::device(LENGTH)).collect();
         for other in &others {
             ok(cudaMemsetAsync(
@@ -161,46 +161,52 @@ fn registered_memory_is_used_where_it_is() {
     let stream = stream(cudaStreamNonBlocking);
     let start: *mut c_void = bytes.as_mut_ptr().cast();
     // Neither the start nor the length is a multiple of a page.
-    let (place, length) = (start.wrapping_byte_add(3), LENGTH - 100);
+    let (inside, length) = (start.wrapping_byte_add(3), LENGTH - 100);
     let (mut flags, mut pointer) = (9, ptr::null_mut());
     let known = cudaErrorHostMemoryAlreadyRegistered;
     let unknown = cudaErrorHostMemoryNotRegistered;
     // SAFETY: the vector outlives the registration.
     unsafe {
-        ok(cudaHostRegister(place, length, cudaHostAllocMapped));
-        expect(known, cudaHostRegister(place, length, 0));
+        ok(cudaHostRegister(inside, length, cudaHostAllocMapped));
+        expect(known, cudaHostRegister(inside, length, 0));
         expect(known, cudaHostRegister(start, 4, 0));
-        ok(cudaHostGetFlags(&mut flags, place));
-        ok(cudaHostGetDevicePointer(&mut pointer, place, 0));
-        assert_eq!((flags, pointer), (cudaHostAllocMapped, place));
-        // In the stream's turn, as pinned memory is.
+        ok(cudaHostGetFlags(&mut flags, inside));
+        ok(cudaHostGetDevicePointer(&mut pointer, inside, 0));
+        assert_eq!((flags, pointer), (cudaHostAllocMapped, inside));
+        // In stream order, as pinned memory is.
         let gate = Gate::default();
         gate.close(stream);
         let kind = cudaMemcpyHostToDevice;
-        ok(cudaMemcpyAsync(device.pointer, place, length, kind, stream));
-        place.cast::<u8>().write_bytes(2, length);
+        ok(cudaMemcpyAsync(
+            device.pointer,
+            inside,
+            length,
+            kind,
+            stream,
+        ));
+        inside.cast::<u8>().write_bytes(2, length);
         gate.open();
         synchronize(stream);
         assert_eq!(device.read(0, length), vec![2; length]);
         // A range that is registered in part is not one allocation.
         let bad = cudaErrorInvalidValue;
         expect(bad, cudaMemcpy(device.pointer, start, 10, kind));
-        expect(bad, cudaMemcpy(device.pointer, place, length + 1, kind));
-        expect(unknown, cudaHostUnregister(place.wrapping_byte_add(1)));
+        expect(bad, cudaMemcpy(device.pointer, inside, length + 1, kind));
+        expect(unknown, cudaHostUnregister(inside.wrapping_byte_add(1)));
         expect(unknown, cudaHostUnregister(device.pointer));
-        ok(cudaHostUnregister(place));
-        expect(unknown, cudaHostUnregister(place));
+        ok(cudaHostUnregister(inside));
+        expect(unknown, cudaHostUnregister(inside));
         expect(bad, cudaHostRegister(ptr::null_mut(), 16, 0));
-        expect(bad, cudaHostRegister(place, 0, 0));
-        expect(bad, cudaHostRegister(place, 16, 0x40));
+        expect(bad, cudaHostRegister(inside, 0, 0));
+        expect(bad, cudaHostRegister(inside, 16, 0x40));
         expect(bad, cudaHostRegister(8192 as *mut c_void, 16, 0));
-        expect(bad, cudaHostRegister(place, usize::MAX - 8, 0));
+        expect(bad, cudaHostRegister(inside, usize::MAX - 8, 0));
         expect(
             cudaErrorNotSupported,
-            cudaHostRegister(place, 16, cudaHostRegisterIoMemory),
+            cudaHostRegister(inside, 16, cudaHostRegisterIoMemory),
         );
-        expect(bad, cudaHostGetFlags(&mut flags, place));
-        expect(bad, cudaHostGetDevicePointer(&mut pointer, place, 0));
+        expect(bad, cudaHostGetFlags(&mut flags, inside));
+        expect(bad, cudaHostGetDevicePointer(&mut pointer, inside, 0));
         ok(cudaStreamDestroy(stream));
     }
     let pinned = Memory::pinned(64);

@@ -80,22 +80,19 @@ fn have_refused(pointer: *mut c_void, length: usize) {
     let mut local = vec![7u8; LENGTH];
     device.write(0, &local);
     pinned.bytes(LENGTH).fill(7);
-    let places = [device.pointer, pinned.pointer, local.as_mut_ptr().cast()];
+    let known = [device.pointer, pinned.pointer, local.as_mut_ptr().cast()];
     let (bad, stream) = (cudaErrorInvalidValue, ptr::null_mut());
     let (mut flags, mut address, mut found) = (0, 0, ptr::null_mut());
     let rows = length / 2;
-    // SAFETY: memory of that length, and places for results; the rest is what the calls are to check.
+    // SAFETY: memory of that length, and pointers to results; the rest is what the calls are to check.
     unsafe {
-        for (place, kind) in places
-            .into_iter()
-            .flat_map(|p| (0..=4).map(move |k| (p, k)))
-        {
-            expect(bad, cudaMemcpy(pointer, place, length, kind));
-            expect(bad, cudaMemcpy(place, pointer, length, kind));
-            expect(bad, cudaMemcpyAsync(pointer, place, length, kind, stream));
-            expect(bad, cudaMemcpyAsync(place, pointer, length, kind, stream));
-            expect(bad, cudaMemcpy2D(pointer, rows, place, rows, rows, 2, kind));
-            let code = cudaMemcpy2DAsync(place, rows, pointer, rows, rows, 2, kind, stream);
+        for (other, kind) in known.into_iter().flat_map(|p| (0..=4).map(move |k| (p, k))) {
+            expect(bad, cudaMemcpy(pointer, other, length, kind));
+            expect(bad, cudaMemcpy(other, pointer, length, kind));
+            expect(bad, cudaMemcpyAsync(pointer, other, length, kind, stream));
+            expect(bad, cudaMemcpyAsync(other, pointer, length, kind, stream));
+            expect(bad, cudaMemcpy2D(pointer, rows, other, rows, rows, 2, kind));
+            let code = cudaMemcpy2DAsync(other, rows, pointer, rows, rows, 2, kind, stream);
             expect(bad, code);
         }
         expect(bad, cudaMemcpyPeer(pointer, 0, device.pointer, 0, length));
@@ -200,15 +197,15 @@ fn pages_without_write_permission_are_not_written() {
         let (bad, stream) = (cudaErrorInvalidValue, ptr::null_mut());
         // SAFETY: memory of that length; the rest is what the calls are to check.
         unsafe {
-            for place in [device.pointer, pinned.pointer] {
+            for other in [device.pointer, pinned.pointer] {
                 let kind = cudaMemcpyDefault;
-                expect(bad, cudaMemcpy(read_only, place, length, kind));
-                expect(bad, cudaMemcpyAsync(read_only, place, length, kind, stream));
+                expect(bad, cudaMemcpy(read_only, other, length, kind));
+                expect(bad, cudaMemcpyAsync(read_only, other, length, kind, stream));
                 let (rows, height) = (length / 2, 2);
-                let code = cudaMemcpy2D(read_only, rows, place, rows, rows, height, kind);
+                let code = cudaMemcpy2D(read_only, rows, other, rows, rows, height, kind);
                 expect(bad, code);
                 // Reading the pages is allowed.
-                ok(cudaMemcpy(place, read_only, length, kind));
+                ok(cudaMemcpy(other, read_only, length, kind));
             }
             expect(bad, cudaHostRegister(read_only, length, 0));
             ok(cudaHostRegister(
@@ -297,7 +294,7 @@ fn one_page_that_is_not_accessible_is_seen_among_many() {
         }),
     ];
     let (bad, kind) = (cudaErrorInvalidValue, cudaMemcpyDefault);
-    for place in [0, length / 2 / page * page, length - page] {
+    for offset in [0, length / 2 / page * page, length - page] {
         for (what, is_readable, change) in &changes {
             let start = pages(length, all);
             // SAFETY: memory of that length; the rest is what the calls are to check.
@@ -305,7 +302,7 @@ fn one_page_that_is_not_accessible_is_seen_among_many() {
                 start.cast::<u8>().write_bytes(1, length);
                 ok(cudaMemcpy(device.pointer, start, length, kind));
                 ok(cudaMemcpy(start, device.pointer, length, kind));
-                if !change(start.wrapping_byte_add(place), page, file.as_raw_fd()) {
+                if !change(start.wrapping_byte_add(offset), page, file.as_raw_fd()) {
                     assert_eq!(*what, "a guard", "the system has it");
                     continue;
                 }

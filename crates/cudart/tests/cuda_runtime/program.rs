@@ -74,7 +74,7 @@ struct Increment {
 
 fn function_of(source: &CStr, name: &CStr) -> cudaMetalFunction_t {
     let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
-    // SAFETY: places for handles, and C strings.
+    // SAFETY: pointers to handles, and C strings.
     unsafe {
         ok(cudaMetalRegisterSource(&mut module, source.as_ptr()));
         ok(cudaMetalGetFunction(&mut function, module, name.as_ptr()));
@@ -83,7 +83,7 @@ fn function_of(source: &CStr, name: &CStr) -> cudaMetalFunction_t {
 }
 
 unsafe extern "C-unwind" fn increment(context: *mut c_void) {
-    // SAFETY: boxed by the program, for this one call; the cell is the stream's in its turn.
+    // SAFETY: boxed by the program, for this one call; the cell is the stream's in stream order.
     let cell = unsafe { Box::from_raw(context.cast::<Increment>()) };
     // SAFETY: as above.
     let bytes = unsafe { std::slice::from_raw_parts_mut(cell.cell, CELL) };
@@ -143,7 +143,7 @@ impl Program {
         stream.handle
     }
 
-    fn place(&self, memory: usize, cell: usize) -> *mut c_void {
+    fn cell(&self, memory: usize, cell: usize) -> *mut c_void {
         self.memories[memory].at(cell * CELL)
     }
 
@@ -216,15 +216,15 @@ impl Program {
             self.random.random_range(0..CELLS),
             self.random.random_range(0..CELLS),
         );
-        let places = (self.place(1 - current, to), self.place(current, from));
+        let (written, read) = (self.cell(1 - current, to), self.cell(current, from));
         set_device(current);
         // SAFETY: the cells have the bytes.
         ok(unsafe {
             if self.random.random() {
                 let (this, other) = (current as i32, 1 - current as i32);
-                cudaMemcpyPeer(places.0, other, places.1, this, CELL)
+                cudaMemcpyPeer(written, other, read, this, CELL)
             } else {
-                cudaMemcpy(places.0, places.1, CELL, cudaMemcpyDefault)
+                cudaMemcpy(written, read, CELL, cudaMemcpyDefault)
             }
         });
         let bytes = self.model[current][from * CELL..(from + 1) * CELL].to_vec();
@@ -258,14 +258,14 @@ impl Program {
         ok(unsafe { cudaLaunchKernel(self.add, grid, block, arguments.as_mut_ptr(), 0, stream) });
     }
 
-    /// Destroys a stream with its work pending, and puts another one in its place that waits for that work.
+    /// Destroys a stream with its work pending. A new stream, which waits for that work, replaces it.
     fn replace_stream(&mut self) {
-        let place = self.random.random_range(0..self.streams.len());
+        let number = self.random.random_range(0..self.streams.len());
         let Stream {
             device,
             role,
             handle,
-        } = self.streams[place];
+        } = self.streams[number];
         let flags = match role {
             Role::Legacy => return,
             Role::Blocking => cudaStreamDefault,
@@ -273,14 +273,14 @@ impl Program {
         };
         set_device(device);
         let event = self.events[device][0];
-        self.learn_from_legacy(place);
+        self.learn_from_legacy(number);
         // SAFETY: handles, checked by the calls.
         unsafe {
             ok(cudaEventRecord(event, handle));
             ok(cudaStreamDestroy(handle));
             let new = stream(flags);
             ok(cudaStreamWaitEvent(new, event, 0));
-            self.streams[place].handle = new;
+            self.streams[number].handle = new;
         }
     }
 
@@ -302,25 +302,25 @@ impl Program {
         let range = cell * CELL + start..cell * CELL + start + length;
         self.use_cell(stream, memory, cell);
         let handle = self.handle(stream);
-        let place = self.place(memory, cell).wrapping_byte_add(start);
+        let written = self.cell(memory, cell).wrapping_byte_add(start);
         match self.random.random_range(0..6) {
             0 => {
                 let value: u8 = self.random.random();
                 // SAFETY: the range is in the cell.
-                ok(unsafe { cudaMemsetAsync(place, value.into(), length, handle) });
+                ok(unsafe { cudaMemsetAsync(written, value.into(), length, handle) });
                 self.model[memory][range].fill(value);
             }
             1 => {
                 let bytes: Vec<u8> = (0..length).map(|_| self.random.random()).collect();
                 let (from, kind) = (bytes.as_ptr().cast(), cudaMemcpyDefault);
                 // SAFETY: the range is in the cell, and the vector has the bytes until the call returns.
-                ok(unsafe { cudaMemcpyAsync(place, from, length, kind, handle) });
+                ok(unsafe { cudaMemcpyAsync(written, from, length, kind, handle) });
                 self.model[memory][range].copy_from_slice(&bytes);
             }
             // Kernels take memory of their own device, and pinned memory.
             2 if memory == pinned || memory == self.streams[stream].device => {
                 set_device(self.streams[stream].device);
-                self.launch_add(place, length, handle);
+                self.launch_add(written, length, handle);
                 let bytes = &mut self.model[memory][range];
                 bytes
                     .iter_mut()
@@ -328,7 +328,7 @@ impl Program {
             }
             3 if memory == pinned => {
                 let context = Box::new(Increment {
-                    cell: self.place(memory, cell).cast(),
+                    cell: self.cell(memory, cell).cast(),
                 });
                 let context = Box::into_raw(context).cast();
                 // SAFETY: the function takes such a box.
@@ -346,17 +346,17 @@ impl Program {
                 if (from_memory, from_cell) == (memory, cell) {
                     // A copy onto itself is accepted; CUDA says nothing of its bytes, which the fill then overwrites.
                     // SAFETY: the range is in the cell.
-                    ok(unsafe { cudaMemcpyAsync(place, place, length, 4, handle) });
+                    ok(unsafe { cudaMemcpyAsync(written, written, length, 4, handle) });
                     // SAFETY: as above.
-                    ok(unsafe { cudaMemsetAsync(place, 0, length, handle) });
+                    ok(unsafe { cudaMemsetAsync(written, 0, length, handle) });
                     self.model[memory][range].fill(0);
                 } else {
                     self.use_cell(stream, from_memory, from_cell);
                     let handle = self.handle(stream);
-                    let from = self.place(from_memory, from_cell).wrapping_byte_add(start);
+                    let from = self.cell(from_memory, from_cell).wrapping_byte_add(start);
                     let kind = cudaMemcpyDefault;
                     // SAFETY: the ranges are in their cells.
-                    ok(unsafe { cudaMemcpyAsync(place, from, length, kind, handle) });
+                    ok(unsafe { cudaMemcpyAsync(written, from, length, kind, handle) });
                     let at = from_cell * CELL + start;
                     let bytes = self.model[from_memory][at..at + length].to_vec();
                     self.model[memory][range].copy_from_slice(&bytes);

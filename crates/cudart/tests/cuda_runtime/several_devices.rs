@@ -37,7 +37,7 @@ fn launch_stray(memory: &Memory, stream: cudaStream_t) {
     "#;
     let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
     let (mut values, one) = (memory.pointer, dim3 { x: 1, y: 1, z: 1 });
-    // SAFETY: places for the handles, C strings, and an argument that fits the kernel.
+    // SAFETY: pointers to the handles, C strings, and an argument that fits the kernel.
     unsafe {
         ok(cudaMetalRegisterSource(&mut module, SOURCE.as_ptr()));
         ok(cudaMetalGetFunction(
@@ -134,14 +134,21 @@ fn use_all_devices(seed: u64) {
             }
             2 => assert_eq!(source.read(0, length), model[from][..length]),
             kind => {
-                let (to, from_place) = (destination.pointer, source.pointer);
+                let (to, from_pointer) = (destination.pointer, source.pointer);
                 let (to_device, from_device) = (1 - from as i32, from as i32);
                 // SAFETY: as above.
                 ok(unsafe {
                     if kind == 3 {
-                        cudaMemcpyPeer(to, to_device, from_place, from_device, length)
+                        cudaMemcpyPeer(to, to_device, from_pointer, from_device, length)
                     } else {
-                        cudaMemcpyPeerAsync(to, to_device, from_place, from_device, length, stream)
+                        cudaMemcpyPeerAsync(
+                            to,
+                            to_device,
+                            from_pointer,
+                            from_device,
+                            length,
+                            stream,
+                        )
                     }
                 });
                 synchronize(if kind == 3 { ptr::null_mut() } else { stream });
@@ -186,7 +193,7 @@ fn events_of_another_device_are_refused() {
         };
         let code = cudaErrorInvalidResourceHandle;
         let mut milliseconds = 0.0;
-        // SAFETY: handles, checked by the calls, and a place for the result.
+        // SAFETY: handles, checked by the calls, and a pointer to the result.
         unsafe {
             expect(code, cudaEventRecord(near, far_stream));
             says("the event is of device 0, but the stream of device 1");

@@ -207,7 +207,7 @@ fn bad_handles_and_flags_have_their_codes() {
     let gone = stream(0);
     destroy(gone);
     let foreign = event(0);
-    // SAFETY: handles are checked, and NULL places are refused.
+    // SAFETY: handles are checked, and NULL pointers are refused.
     unsafe {
         expect(cudaErrorInvalidValue, cudaStreamCreate(ptr::null_mut()));
         expect(
@@ -248,7 +248,7 @@ fn bad_handles_and_flags_have_their_codes() {
 fn streams_tell_their_flags_and_the_only_priority() {
     let mut made = ptr::null_mut();
     let (mut flags, mut priority, mut least, mut greatest) = (9, 9, 9, 9);
-    // SAFETY: places for the results.
+    // SAFETY: pointers to the results.
     unsafe {
         ok(cudaDeviceGetStreamPriorityRange(&mut least, &mut greatest));
         ok(cudaDeviceGetStreamPriorityRange(

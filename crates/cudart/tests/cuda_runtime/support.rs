@@ -49,7 +49,7 @@ unsafe impl Sync for Memory {}
 impl Memory {
     pub fn new(kind: Kind, length: usize) -> Memory {
         let mut pointer = ptr::null_mut();
-        // SAFETY: a place for the pointer.
+        // SAFETY: a result pointer.
         ok(unsafe {
             match kind {
                 Kind::Device => cudaMalloc(&mut pointer, length),
@@ -76,17 +76,17 @@ impl Memory {
     #[track_caller]
     pub fn read(&self, offset: usize, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
-        let place = bytes.as_mut_ptr().cast();
+        let host = bytes.as_mut_ptr().cast();
         // SAFETY: the vector has the bytes.
-        ok(unsafe { cudaMemcpy(place, self.at(offset), length, cudaMemcpyDefault) });
+        ok(unsafe { cudaMemcpy(host, self.at(offset), length, cudaMemcpyDefault) });
         bytes
     }
 
     #[track_caller]
     pub fn write(&self, offset: usize, bytes: &[u8]) {
-        let (place, length) = (bytes.as_ptr().cast(), bytes.len());
+        let (host, length) = (bytes.as_ptr().cast(), bytes.len());
         // SAFETY: the slice has the bytes.
-        ok(unsafe { cudaMemcpy(self.at(offset), place, length, cudaMemcpyDefault) });
+        ok(unsafe { cudaMemcpy(self.at(offset), host, length, cudaMemcpyDefault) });
     }
 
     /// The bytes of memory that the CPU sees.
@@ -119,7 +119,7 @@ pub fn attributes(pointer: *const c_void) -> cudaPointerAttributes {
         devicePointer: ptr::null_mut(),
         hostPointer: ptr::null_mut(),
     };
-    // SAFETY: a place for the attributes.
+    // SAFETY: a pointer to the attributes.
     ok(unsafe { cudaPointerGetAttributes(&mut attributes, pointer) });
     attributes
 }
@@ -133,14 +133,14 @@ pub fn set_device(device: usize) {
 
 pub fn stream(flags: u32) -> cudaStream_t {
     let mut stream = ptr::null_mut();
-    // SAFETY: a place for the handle.
+    // SAFETY: a pointer to the handle.
     ok(unsafe { cudaStreamCreateWithFlags(&mut stream, flags) });
     stream
 }
 
 pub fn event(flags: u32) -> cudaEvent_t {
     let mut event = ptr::null_mut();
-    // SAFETY: a place for the handle.
+    // SAFETY: a pointer to the handle.
     ok(unsafe { cudaEventCreateWithFlags(&mut event, flags) });
     event
 }

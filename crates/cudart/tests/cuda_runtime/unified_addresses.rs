@@ -126,7 +126,7 @@ fn memory_is_allocated_and_freed_for_other_devices() {
     with_three_devices(test, || {
         let stream = stream_of(1, 0);
         let mut pointer = ptr::null_mut();
-        // SAFETY: places for the results; handles and pointers are checked by the calls.
+        // SAFETY: pointers to the results; handles and pointers are checked by the calls.
         unsafe {
             ok(cudaMallocAsync(&mut pointer, LENGTH, stream));
             assert_eq!(attributes(pointer).device, 1);
@@ -299,7 +299,7 @@ fn launches_with_another_devices_memory_are_refused() {
     with_three_devices(test, || {
         let far = memory_of(1);
         let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: C strings, places for results, and the address of the argument.
+        // SAFETY: C strings, pointers to results, and the address of the argument.
         unsafe {
             ok(cudaMetalRegisterSource(&mut module, SOURCE.as_ptr().cast()));
             ok(cudaMetalGetFunction(

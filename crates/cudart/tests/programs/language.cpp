@@ -18,9 +18,9 @@ kernel void transpose(device const int *from [[buffer(0)]], device int *to [[buf
     if (at.x < shape.columns && at.y < shape.rows)
         tile[in_group.y * 8 + in_group.x] = from[at.y * shape.columns + at.x];
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    uint2 place = group.yx * 8 + in_group;
-    if (place.x < shape.rows && place.y < shape.columns)
-        to[place.y * shape.rows + place.x] = tile[in_group.x * 8 + in_group.y];
+    uint2 at = group.yx * 8 + in_group;
+    if (at.x < shape.rows && at.y < shape.columns)
+        to[at.y * shape.rows + at.x] = tile[in_group.x * 8 + in_group.y];
 }
 )";
 

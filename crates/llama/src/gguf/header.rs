@@ -53,7 +53,7 @@ pub(super) fn read_header(file: impl Read, file_size: u64) -> Result<Header, Ggu
     }
     let names = collected("tensor names", tensors.iter().map(TensorInfo::name))?;
     refuse_duplicates("tensor", names)?;
-    place_tensors(&mut tensors, reader.position, alignment, file_size)?;
+    locate_tensors(&mut tensors, reader.position, alignment, file_size)?;
     Ok(Header {
         version,
         alignment,
@@ -94,7 +94,7 @@ fn refuse_duplicates(what: &'static str, mut names: Vec<&str>) -> Result<(), Ggu
 
 /// Turns offsets from the data section into offsets from the start of the file, and checks that no tensor lies
 /// outside of the file or on another one.
-fn place_tensors(
+fn locate_tensors(
     tensors: &mut [TensorInfo],
     header_end: u64,
     alignment: u64,

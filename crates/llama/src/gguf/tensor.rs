@@ -116,7 +116,7 @@ impl fmt::Display for TensorType {
     }
 }
 
-/// Name, shape, type and place of one tensor.
+/// Name, shape, type and position of one tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorInfo {
     pub(super) name: Box<str>,

@@ -37,12 +37,12 @@ fn a_story_is_told_to_its_end() {
     assert_eq!(generation.prompt_tokens, tokenizer.len());
     // One command buffer for the prompt, one for each token fed, and the same kernels in each.
     assert_eq!(
-        generation.counters.command_buffers,
+        generation.counts.command_buffers,
         1 + generation.tokens.len() as u64
     );
     assert_eq!(generation.decoded_tokens, generation.tokens.len());
     assert_eq!(
-        generation.counters.dispatches % generation.counters.command_buffers,
+        generation.counts.dispatches % generation.counts.command_buffers,
         0
     );
 }
@@ -82,7 +82,7 @@ fn generation_stops_where_it_is_told() {
         (StopReason::MaxTokens, 5)
     );
     // The last token was not fed: no token comes after it.
-    assert_eq!(generation.counters.command_buffers, 5);
+    assert_eq!(generation.counts.command_buffers, 5);
     let none = GenerateOptions {
         max_tokens: Some(0),
         ..GenerateOptions::default()

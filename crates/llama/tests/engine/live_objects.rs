@@ -1,4 +1,4 @@
-//! What the engine makes and what it leaves behind, by the bridge's counters. The counters count for the whole
+//! What the engine makes and what it leaves behind, by the bridge's counts of live objects. They count for the whole
 //! process, so each test has a process of its own.
 
 use crate::support::{assert_live, session, settled, shipped, small, tokens, write_model};

@@ -308,7 +308,7 @@ fn a_file_of_misaligned_tensors_computes_the_same() {
     let expected = session(&load(), 64).feed_with_logits(&tokens).unwrap();
 
     let parts = Parts::of(&file);
-    // With this alignment a tensor of 34-byte blocks leaves the ones after it at odd places.
+    // With this alignment a tensor of 34-byte blocks leaves the ones after it at odd offsets.
     parts.write_with(GgufWriter::with_alignment(2).unwrap(), &file.path);
     let gguf = Gguf::open(&file.path).unwrap();
     assert!(

@@ -78,9 +78,9 @@ fn in_batches(transfers: &TransferQueue, arena: &Arena, seed: usize) -> Result<b
     up.run()?;
     let mut down = transfers.batch()?;
     for number in 0..pieces {
-        let place = 2 * number * PIECE + 1;
+        let offset = 2 * number * PIECE + 1;
         down.copy(
-            scattered.range(place..place + PIECE),
+            scattered.range(offset..offset + PIECE),
             gathered.at(number * PIECE),
         )?;
     }
@@ -116,11 +116,11 @@ fn in_rows(transfers: &TransferQueue, _: &Arena, seed: usize) -> Result<bool> {
         .copy(second.rows(moved), Rows::new(&mut back, width))
         .run()?;
     transfers.copy(first.at(0), &mut whole).run()?;
-    let in_row = |place: usize| {
-        let from_first = place.checked_sub(rows.offset);
+    let in_row = |offset: usize| {
+        let from_first = offset.checked_sub(rows.offset);
         from_first.is_some_and(|i| i % rows.pitch < width && i / rows.pitch < height)
     };
-    let expected = (0..length).map(|place| if in_row(place) { 0 } else { AROUND });
+    let expected = (0..length).map(|offset| if in_row(offset) { 0 } else { AROUND });
     Ok(back == values && whole.into_iter().eq(expected))
 }
 

@@ -66,20 +66,20 @@ static NSString *describe(NSUInteger code, NSString *detail) {
 }
 
 - (void)executeCommands {
-    smtl_execution execution = {.order = _queue->_core->order, .turn = &_queue->_core->turn};
+    smtl_execution execution = {.order = _queue->_core->order, .queue = &_queue->_core->shuffled};
     if (_logState != nil) {
         _log = smtl_log_create(_logState->_bufferSize);
         execution.log = _log;
     }
     smtl_delay();
-    smtl_turn_begin(execution.turn);
+    smtl_shuffled_queue_begin(execution.queue);
     if (execution.order != NULL) smtl_order_begin_command_buffer(execution.order, _known);
     store_time(&_GPUStartTime, now());
     if (_injectedError != 0)
         execution.error_code = _injectedError;
     else
         smtl_execute(&_stream, &execution);
-    smtl_turn_end(execution.turn);
+    smtl_shuffled_queue_end(execution.queue);
     store_time(&_GPUEndTime, now());
     if (execution.order != NULL) _end = smtl_order_now(execution.order);
     if (execution.error_code != 0) {

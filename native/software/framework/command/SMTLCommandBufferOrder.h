@@ -4,7 +4,7 @@
 
 #import "SMTLCommandBuffer.h"
 
-/* Gives every command buffer whose turn it is to the queue's thread. The caller holds the queue's mutex. */
+/* Gives every command buffer that is next in order to the queue's thread. The caller holds the queue's mutex. */
 void SMTLHandOver(smtl_queue_core *core);
 
 @interface SMTLCommandBuffer (Order)

@@ -1,13 +1,13 @@
 #import "SMTLCommandBufferOrder.h"
 
-/* Hands every command buffer whose turn it is to the queue's thread. The caller holds the queue's mutex. */
+/* Hands every command buffer that is next in order to the queue's thread. The caller holds the queue's mutex. */
 void SMTLHandOver(smtl_queue_core *core) {
     while (core->first != nil && core->first->_committed) {
         SMTLCommandBuffer *buffer = core->first;
         core->first = buffer->_next;
         if (core->first == nil) core->last = nil;
         core->handed_over++;
-        smtl_turn_announce(&core->turn);
+        smtl_shuffled_queue_announce(&core->shuffled);
         smtl_worker_post(core->worker, &buffer->_work.work);
     }
 }

@@ -37,7 +37,7 @@
 - (NSUInteger)endOfEncoderSampleIndex;
 @end
 
-/* A counter sample at this place. A barrier changes nothing: what is before the sample has run anyway. */
+/* A counter sample at this point. A barrier changes nothing: what is before the sample has run anyway. */
 void SMTLRecordSample(SMTLCommandEncoder *encoder, const char *where, id<MTLCounterSampleBuffer> sampleBuffer,
                       NSUInteger index, BOOL barrier);
 

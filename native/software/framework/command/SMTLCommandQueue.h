@@ -3,7 +3,7 @@
 
 #include "SMTLCommandStream.h"
 #import "framework/device/SMTLDevice.h"
-#include "framework/sync/SMTLTurns.h"
+#include "framework/sync/SMTLShuffledQueues.h"
 #include "framework/sync/SMTLWorker.h"
 #import <Metal/MTLCommandBuffer.h>
 #import <Metal/MTLCommandQueue.h>
@@ -27,7 +27,7 @@ typedef struct {
     uint64_t handed_over; /* command buffers given to a worker so far */
     uint64_t stepped_aside_at; /* `handed_over` at that time */
     smtl_chunk_pool chunks;
-    smtl_turn turn;
+    smtl_shuffled_queue shuffled;
     smtl_order *order; /* for the kernel sanitizer; NULL while that is off */
 } smtl_queue_core;
 

@@ -12,7 +12,7 @@ void smtl_queue_core_release(smtl_queue_core *core) {
     if (__atomic_sub_fetch(&core->references, 1, __ATOMIC_ACQ_REL) != 0) return;
     if (core->worker != NULL) smtl_worker_release(core->worker);
     if (core->completion != NULL) smtl_worker_release(core->completion);
-    smtl_turn_remove(&core->turn);
+    smtl_shuffled_queue_remove(&core->shuffled);
     smtl_chunk_pool_destroy(&core->chunks);
     smtl_order_release(core->order);
     pthread_cond_destroy(&core->slot_freed);
@@ -73,7 +73,7 @@ static smtl_queue_core *make_core(NSUInteger slots) {
     pthread_mutex_init(&core->mutex, NULL);
     pthread_cond_init(&core->slot_freed, NULL);
     smtl_chunk_pool_init(&core->chunks);
-    smtl_turn_add(&core->turn);
+    smtl_shuffled_queue_add(&core->shuffled);
     core->order = smtl_sanitizer_enabled() ? smtl_order_create() : NULL;
     core->worker = smtl_worker_create("metal queue");
     if (core->worker == NULL) {
@@ -137,7 +137,7 @@ static smtl_queue_core *make_core(NSUInteger slots) {
     return _device;
 }
 
-/* Would mark a place for a capture tool, but there is none. */
+/* Would mark a point for a capture tool, but there is none. */
 - (void)insertDebugCaptureBoundary {
 }
 

@@ -110,7 +110,7 @@ static void set_buffer(SMTLComputeEncoder *encoder, id<MTLBuffer> buffer, NSUInt
 
 /* --- Launches --------------------------------------------------------------------------------------------------- */
 
-/* A launch that cannot run ends the command buffer when its turn comes, as in a Metal without checks. Other exceptions
+/* A launch that cannot run ends the command buffer when it is executed, as in a Metal without checks. Other exceptions
  * go on to the caller, and with Metal's own checks this one does too. For an indirect launch `groups` are the
  * threadgroups that there will be. */
 static void record_failure(SMTLComputeEncoder *encoder, NSException *problem, const uint32_t *groups) {

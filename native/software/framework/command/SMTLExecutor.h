@@ -3,10 +3,10 @@
 #define SMTL_EXECUTOR_H
 
 #include "SMTLCommandStream.h"
-#include "framework/sync/SMTLTurns.h"
+#include "framework/sync/SMTLShuffledQueues.h"
 
 typedef struct {
-    smtl_turn *turn;        /* the queue's: given up while an event is waited for */
+    smtl_shuffled_queue *queue;        /* gives way while an event is waited for */
     NSUInteger encoder; /* how many encoders had begun when the execution ended; the last of them failed */
     NSUInteger error_code; /* an MTLCommandBufferError; 0 for success */
     char *error_message; /* malloc'd, or NULL */

@@ -50,7 +50,7 @@ static bool run_now(const smtl_launch *launch, smtl_execution *execution) {
     smtl_failure failure;
     char *message = NULL;
     if (!smtl_launch_run(launch, &failure, &message)) return fail(execution, codes[failure], message);
-    smtl_count_dispatches(1);
+    smtl_count_launches(1);
     return true;
 }
 
@@ -153,7 +153,7 @@ static bool run_host(const smtl_record_host *command, smtl_execution *execution)
     if (!command->run(command->argument, &failure)) return fail(execution, failure.code, failure.message);
     for (unsigned i = 0; i < command->record.index && smtl_sanitizer_enabled(); i++)
         smtl_sanitizer_filled(command->written[i].bytes, command->written[i].size);
-    smtl_count_dispatches(1);
+    smtl_count_launches(1);
     return true;
 }
 
@@ -245,10 +245,10 @@ static bool run_record(smtl_record *record, smtl_replay *replay) {
     case SMTL_OP_WAIT_EVENT: {
         const smtl_record_event *command = (const smtl_record_event *)record;
         if (!flush(replay)) return false;
-        smtl_turn_pause(replay->execution->turn);
+        smtl_shuffled_queue_pause(replay->execution->queue);
         [command->event waitForValue:command->value];
         smtl_delay();
-        smtl_turn_resume(replay->execution->turn);
+        smtl_shuffled_queue_resume(replay->execution->queue);
         if (replay->execution->order != NULL) [command->event noteWaitOf:replay->execution->order];
         return true;
     }

@@ -1,4 +1,4 @@
-/* Commands that a C function on the host executes, in their place among the others: for libraries of ready-made work,
+/* Commands that a C function on the host executes, in order with the others: for libraries of ready-made work,
  * which build on the framework. */
 #ifndef SMTL_HOST_COMMAND_H
 #define SMTL_HOST_COMMAND_H

@@ -1,6 +1,6 @@
 #include "SMTLCompletion.h"
 
-#include "SMTLTurns.h"
+#include "SMTLShuffledQueues.h"
 #include <stdlib.h>
 
 smtl_completion *smtl_completion_create(void) {
@@ -44,18 +44,18 @@ void smtl_completion_enter_handlers(smtl_completion *completion) {
 }
 
 void smtl_completion_wait_scheduled(smtl_completion *completion) {
-    smtl_turns_host_waits();
+    smtl_shuffled_queues_host_waits();
     pthread_mutex_lock(&completion->mutex);
     while (!completion->scheduled) pthread_cond_wait(&completion->changed, &completion->mutex);
     pthread_mutex_unlock(&completion->mutex);
-    smtl_turns_host_goes_on();
+    smtl_shuffled_queues_host_goes_on();
 }
 
 void smtl_completion_wait_finished(smtl_completion *completion) {
-    smtl_turns_host_waits();
+    smtl_shuffled_queues_host_waits();
     pthread_mutex_lock(&completion->mutex);
     bool own = completion->has_handler_thread && pthread_equal(completion->handler_thread, pthread_self());
     while (!completion->finished && !own) pthread_cond_wait(&completion->changed, &completion->mutex);
     pthread_mutex_unlock(&completion->mutex);
-    smtl_turns_host_goes_on();
+    smtl_shuffled_queues_host_goes_on();
 }

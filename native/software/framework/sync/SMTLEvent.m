@@ -1,6 +1,6 @@
 #import "SMTLEvent.h"
 
-#include "SMTLTurns.h"
+#include "SMTLShuffledQueues.h"
 #include "objc_runtime/SMTLBlocks.h"
 #import "support/SMTLError.h"
 #include "support/delay.h"
@@ -183,14 +183,14 @@ static bool deadline_after(uint64_t milliseconds, struct timespec *deadline) {
     struct timespec deadline;
     bool limited = deadline_after(milliseconds, &deadline);
     int status = 0;
-    smtl_turns_host_waits();
+    smtl_shuffled_queues_host_waits();
     pthread_mutex_lock(&_mutex);
     while (_value < value && status == 0) {
         status =
             limited ? pthread_cond_timedwait(&_changed, &_mutex, &deadline) : pthread_cond_wait(&_changed, &_mutex);
     }
     BOOL reached = _value >= value;
-    smtl_turns_host_goes_on();
+    smtl_shuffled_queues_host_goes_on();
     pthread_mutex_unlock(&_mutex);
     if (reached) [self observe];
     return reached;

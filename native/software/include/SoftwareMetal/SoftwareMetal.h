@@ -73,9 +73,9 @@ const char *smtl_object_class_name(smtl_object_class object_class);
 
 /* Bytes held by buffers and heaps of all devices: what currentAllocatedSize adds up to. */
 uint64_t smtl_allocated_bytes(void);
-/* Command buffers completed and dispatches executed since the start of the process. */
+/* Command buffers completed and launches executed since the start of the process. */
 uint64_t smtl_command_buffers_completed(void);
-uint64_t smtl_dispatches_executed(void);
+uint64_t smtl_launches_executed(void);
 
 /* --- Library containers ------------------------------------------------------------------------------------------- */
 

@@ -62,8 +62,8 @@ void dispatch_assert_queue_not(dispatch_queue_t queue) SMTL_DISPATCH_SYMBOL(disp
 
 void dispatch_async_f(dispatch_queue_t queue, void *_Nullable context, dispatch_function_t work)
     SMTL_DISPATCH_SYMBOL(dispatch_async_f);
-/* Runs `work` on this thread, when its turn comes; of the main queue, on the main thread. Raises an exception where
- * this would wait for ever: the caller runs on `queue`. */
+/* Runs `work` on this thread, in the order of the queue; of the main queue, on the main thread. Raises an exception
+ * where this would wait for ever: the caller runs on `queue`. */
 void dispatch_sync_f(dispatch_queue_t queue, void *_Nullable context, dispatch_function_t work)
     SMTL_DISPATCH_SYMBOL(dispatch_sync_f);
 /* Of a concurrent queue: alone on it, after all before it and before all after it. */

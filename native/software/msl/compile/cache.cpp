@@ -85,10 +85,10 @@ bool make_private(const std::string &folder) {
     return !error;
 }
 
-// Whoever may rename the folders above can put another folder in its place. Folders that a group may write to are
-// accepted: on most systems the user is the group's only member, and what is loaded is checked once more. Folders that
-// are still to be made will be the user's own.
-std::string objection_to_place(const std::string &path) {
+// Whoever may rename the folders above can put another folder there. Folders that a group may write to are accepted: on
+// most systems the user is the group's only member, and what is loaded is checked once more. Folders that are still to
+// be made will be the user's own.
+std::string objection_to_parents(const std::string &path) {
     std::error_code error;
     std::filesystem::path nearest = std::filesystem::path(path).parent_path();
     while (!std::filesystem::exists(nearest, error) && nearest.has_relative_path()) nearest = nearest.parent_path();
@@ -110,15 +110,15 @@ std::string objection_to(const std::string &path) {
     // Clang includes files of it by their names in quotes.
     if (path.find_first_of("\"\\\n") != std::string::npos)
         return "its path has a quotation mark, a backslash or a line break";
-    // First of all: a place that is refused stays as it was.
-    if (std::string objection = objection_to_place(path); !objection.empty()) return objection;
+    // First of all: what is refused stays as it was.
+    if (std::string objection = objection_to_parents(path); !objection.empty()) return objection;
     std::error_code error;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
     (void)mkdir(path.c_str(), 0700);
     const Descriptor folder(path, O_DIRECTORY);
     if (folder.number() < 0)
         return std::filesystem::is_symlink(path, error) ? "it is a symbolic link" : "it cannot be made or read";
-    for (const std::string &objection : {objection_to(folder.number()), objection_to_place(path)})
+    for (const std::string &objection : {objection_to(folder.number()), objection_to_parents(path)})
         if (!objection.empty()) return objection;
     return TemporaryFolder(path).made() ? "" : "it cannot be written to";
 }
@@ -157,7 +157,7 @@ public:
         constexpr auto most = std::chrono::minutes(1);
         constexpr auto longest_pause = std::chrono::milliseconds(20);
         const auto limit = std::chrono::steady_clock::now() + most;
-        place_ = static_cast<off_t>(checksum(key) >> 2);
+        offset_ = static_cast<off_t>(checksum(key) >> 2);
         auto pause = std::chrono::milliseconds(1);
         while (file_.number() >= 0 && !set(F_WRLCK) && (errno == EAGAIN || errno == EACCES) &&
                std::chrono::steady_clock::now() < limit) {
@@ -175,14 +175,14 @@ private:
         struct flock lock = {};
         lock.l_type = type;
         lock.l_whence = SEEK_SET;
-        lock.l_start = place_;
+        lock.l_start = offset_;
         lock.l_len = 1;
         // Locks of the open file, not of the process: another thread's closing of the file would release those.
         return fcntl(file_.number(), F_OFD_SETLK, &lock) == 0;
     }
 
     Descriptor file_;
-    off_t place_;
+    off_t offset_;
 };
 
 // What takes little room and is in use as long as a process runs.

@@ -24,7 +24,7 @@ inline constexpr std::string_view end_of_source_name = "<end of source>";
 const char *severity_name(Severity severity);
 
 struct Diagnostic {
-    std::string file;  // with line 0 what follows has no place in a source
+    std::string file;  // with line 0 what follows is about no line of a source
     unsigned long line = 0;
     std::size_t column = 0;  // from 1; 0: not known
     Severity severity = Severity::none;
@@ -43,7 +43,7 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
 // As a compiler prints them.
 std::string present(const Diagnostics &diagnostics);
 
-// One that has no place in a source.
+// One about no line of a source.
 inline Diagnostic general_error(std::string message) { return {{}, 0, 0, Severity::error, std::move(message), {}}; }
 
 }  // namespace smtl::msl

@@ -18,11 +18,11 @@ namespace {
 
 constexpr std::size_t piece_bytes = 1 << 16;
 
-// Fills `buffer` from `place` on, as far as the file goes; nothing on failure.
-std::optional<std::size_t> read_piece(int file, std::size_t place, char (&buffer)[piece_bytes]) {
+// Fills `buffer` from `offset` on, as far as the file goes; nothing on failure.
+std::optional<std::size_t> read_piece(int file, std::size_t offset, char (&buffer)[piece_bytes]) {
     std::size_t filled = 0;
     while (filled < piece_bytes) {
-        const ssize_t count = pread(file, buffer + filled, piece_bytes - filled, static_cast<off_t>(place + filled));
+        const ssize_t count = pread(file, buffer + filled, piece_bytes - filled, static_cast<off_t>(offset + filled));
         if (count < 0 && errno == EINTR) continue;
         if (count < 0) return std::nullopt;
         if (count == 0) break;
@@ -33,10 +33,10 @@ std::optional<std::size_t> read_piece(int file, std::size_t place, char (&buffer
 
 bool read_pieces(int file, std::size_t most, const std::function<void(std::string_view)> &take) {
     char buffer[piece_bytes];
-    for (std::size_t place = 0; place < most; place += piece_bytes) {
-        const std::optional<std::size_t> filled = read_piece(file, place, buffer);
+    for (std::size_t offset = 0; offset < most; offset += piece_bytes) {
+        const std::optional<std::size_t> filled = read_piece(file, offset, buffer);
         if (!filled) return false;
-        take({buffer, std::min(*filled, most - place)});
+        take({buffer, std::min(*filled, most - offset)});
         if (*filled < piece_bytes) break;
     }
     return true;

@@ -112,8 +112,8 @@ Reflection undetermined(const Translation &translation) {
 std::string list_problems(const std::vector<Problem> &problems) {
     std::string text;
     for (const Problem &problem : problems) {
-        const SourceLocation &place = problem.location;
-        text += place.file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column) +
+        const SourceLocation &location = problem.location;
+        text += location.file + ":" + std::to_string(location.line) + ":" + std::to_string(location.column) +
                 ": error: " + problem.message + "\n";
     }
     return text;
@@ -163,7 +163,7 @@ std::unique_ptr<smtl_library> compile_once(std::string_view source, const Option
         return nullptr;
     }
     library->reflection = std::move(*reflection);
-    // In the source's places, which a kernel's code generation no longer knows.
+    // At the source's locations, which a kernel's code generation no longer knows.
     std::string &initialisers = library->reflection.initialisers;
     if (!initialisers.empty())
         initialisers =

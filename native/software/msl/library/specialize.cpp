@@ -174,10 +174,10 @@ private:
         for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
             for (std::size_t j = 0; j < i; ++j) {
                 const KernelParameter &first = kernel.parameters[j], &second = kernel.parameters[i];
-                const bool placed = first.kind == second.kind && first.kind != ParameterKind::attribute;
+                const bool indexed = first.kind == second.kind && first.kind != ParameterKind::attribute;
                 const bool apart = facts[i].index >= facts[j].index + facts[j].length ||
                                    facts[j].index >= facts[i].index + facts[i].length;
-                if (!placed || apart) continue;
+                if (!indexed || apart) continue;
                 text += "static_assert(!(" + presence(j) + " && " + presence(i) + "), \"" +
                         std::string(assertion_mark) + "arguments '" + first.name + "' and '" + second.name +
                         "' have the same index\");\n";

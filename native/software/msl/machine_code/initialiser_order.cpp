@@ -240,12 +240,12 @@ std::optional<std::string> order_initialisers(std::string_view code) {
     if (!ordered) return std::nullopt;
     if (ordered->empty()) return std::string(code);
     const std::string_view list = module.list();
-    const auto place = static_cast<std::size_t>(list.data() - code.data());
+    const auto begin = static_cast<std::size_t>(list.data() - code.data());
     std::string text;
-    append_own(text, code.substr(0, place), module);
+    append_own(text, code.substr(0, begin), module);
     text += std::string(list_begin) + "appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 65535, ptr " +
             std::string(merged) + ", ptr null }]\n";
-    append_own(text, code.substr(place + list.size()), module);
+    append_own(text, code.substr(begin + list.size()), module);
     text += "\ndefine internal void " + std::string(merged) + "() " + std::string(module.attributes()) + " " +
             std::string(stores_apart) + " section \".text.startup\" {\n";
     for (const std::string_view initialiser : *ordered) text += "  call void " + std::string(initialiser) + "()\n";

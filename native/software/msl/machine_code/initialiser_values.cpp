@@ -57,8 +57,8 @@ public:
         }
     }
 
-    // The type with vectors of four in place of those of three, which have the same place in memory and are copied with
-    // all of it.
+    // The type with vectors of four in place of those of three, which have the same layout in memory and are copied
+    // with all of it.
     std::string widen(std::string_view type) const {
         constexpr std::string_view three = "<3 x ";
         std::string text;

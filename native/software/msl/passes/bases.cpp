@@ -46,7 +46,7 @@ std::string name_of_base(const Source &source, Range base) {
 
 }  // namespace
 
-void place_members(Source &source) {
+void move_members(Source &source) {
     for (Index i = 0; i + 1 < source.size(); ++i) {
         const bool structure = source[i].is("struct") || source[i].is("class");
         if (!structure || (i > 0 && source[i - 1].is("enum"))) continue;

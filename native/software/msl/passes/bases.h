@@ -8,6 +8,6 @@ namespace smtl::msl {
 
 // For a source that is executed. After: such a structure begins with what moves its members behind the padding of its
 // last base (include/smtl/bases.h), and is refused if another of its bases has padding.
-void place_members(Source &source);
+void move_members(Source &source);
 
 }  // namespace smtl::msl

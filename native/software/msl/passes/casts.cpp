@@ -6,7 +6,7 @@
 namespace smtl::msl {
 namespace {
 
-// `half(x)` with one value, in a place where an expression stands. It begins at its name or, qualified, before.
+// `half(x)` with one value, where an expression stands. It begins at its name or, qualified, before.
 bool is_functional_cast(const Source &source, Index begin, Index name, Index end) {
     if (begin < 3) return false;
     const Token &before = source[begin - 1];

@@ -30,7 +30,7 @@ Setting read_setting(const std::vector<Token> &words) {
     return setting;
 }
 
-// What clang reads in its place: nothing, as a rule. It stands `offset` bytes into what leads to the token.
+// What clang reads instead: nothing, as a rule. It stands `offset` bytes into what leads to the token.
 std::string replace_pragma(Source &source, std::string_view text, Index token, std::size_t offset, bool &safe) {
     const std::vector<Token> words = tokenize(text);
     if (!words.front().is("fp")) return {};

@@ -28,15 +28,15 @@ enum class Context {
     alias
 };
 
-class Placement {
+class Allocation {
 public:
-    explicit Placement(Source &source) : source_(source) {}
-    ThreadgroupVariables place(const Declarations &declarations);
+    explicit Allocation(Source &source) : source_(source) {}
+    ThreadgroupVariables allocate(const Declarations &declarations);
 
 private:
-    void mark_placed(Range range);
-    void place_statements(Index begin, Index end, Context context);
-    void place_variables(Index begin, Index end, Context context);
+    void mark_accounted(Range range);
+    void allocate_in(Index begin, Index end, Context context);
+    void allocate_variables(Index begin, Index end, Context context);
     bool lies_in_threadgroup(const Specifiers &specifiers, const Declarator &declarator, Context context);
     void share_variables(const Specifiers &specifiers, const std::vector<Declarator> &declarators, Index end);
 
@@ -44,35 +44,35 @@ private:
     ThreadgroupVariables variables_;
 };
 
-ThreadgroupVariables Placement::place(const Declarations &declarations) {
+ThreadgroupVariables Allocation::allocate(const Declarations &declarations) {
     for (const Declaration &declaration : declarations) {
         const auto &[begin, end] = Range{declaration.begin, declaration.end};
         const bool function = declaration.kind == DeclarationKind::function,
                    prototype = declaration.kind == DeclarationKind::prototype;
         if (declaration.erased) {
-            mark_placed({begin, end});
+            mark_accounted({begin, end});
         } else if (declaration.kind == DeclarationKind::statement) {
-            place_statements(begin, end, Context::program);
+            allocate_in(begin, end, Context::program);
         } else if (declaration.kind == DeclarationKind::variable) {
-            place_variables(begin, end, declaration.member ? Context::type : Context::program);
+            allocate_variables(begin, end, declaration.member ? Context::type : Context::program);
         } else if (function || prototype) {
-            if (prototype && !declaration.member) place_variables(begin, end, Context::program);
-            mark_placed({begin, declaration.head_end});
+            if (prototype && !declaration.member) allocate_variables(begin, end, Context::program);
+            mark_accounted({begin, declaration.head_end});
             if (!declaration.body.empty())
-                place_statements(declaration.body.begin + 1, declaration.body.end - 1, Context::block);
+                allocate_in(declaration.body.begin + 1, declaration.body.end - 1, Context::block);
         }
     }
     return std::move(variables_);
 }
 
-void Placement::mark_placed(Range range) {
+void Allocation::mark_accounted(Range range) {
     for (Index i = range.begin; i < range.end; ++i)
-        if (space_named(source_, i) != AddressSpace::none) variables_.placed.insert(i);
+        if (space_named(source_, i) != AddressSpace::none) variables_.accounted.insert(i);
 }
 
 // Statements are found by what may stand before them; whatever else is taken for one has no address space outside of
 // parentheses and angle brackets.
-void Placement::place_statements(Index begin, Index end, Context context) {
+void Allocation::allocate_in(Index begin, Index end, Context context) {
     std::set<Index> behind_conditions, types;
     std::map<Index, std::size_t> read;  // how many have been read to where a statement ends
     std::vector<Index> heads;           // where the conditions around end
@@ -94,7 +94,7 @@ void Placement::place_statements(Index begin, Index end, Context context) {
             const Index declarators = read_specifiers(source_, i, end, specifiers);
             if (specifiers.body != 0) types.insert(specifiers.body);
             if (specifiers.typed && declarators < end)
-                place_variables(i, stop, within ? Context::statement : contexts.back());
+                allocate_variables(i, stop, within ? Context::statement : contexts.back());
         }
         if (source_[i].is("{")) contexts.push_back(types.contains(i) ? Context::type : Context::block);
         if (source_[i].is("}") && contexts.size() > 1) contexts.pop_back();
@@ -102,7 +102,7 @@ void Placement::place_statements(Index begin, Index end, Context context) {
 }
 
 // Of the declaration before the semicolon that ends at `end`; of one in a condition before its parenthesis.
-void Placement::place_variables(Index begin, Index end, Context context) {
+void Allocation::allocate_variables(Index begin, Index end, Context context) {
     while (source_[begin].is("using")) {
         while (begin < end && !source_[begin].is("=")) ++begin;
         if (begin >= end) return;
@@ -114,7 +114,7 @@ void Placement::place_variables(Index begin, Index end, Context context) {
     Index i = read_specifiers(source_, begin, end, specifiers);
     // What stands behind the body of a type belongs to the declaration that began before it.
     for (Index space : specifiers.spaces)
-        if (!variables_.placed.insert(space).second) return;
+        if (!variables_.accounted.insert(space).second) return;
     if (specifiers.alias) context = Context::alias;
     bool is_static = false, unchanging = context != Context::block;
     for (Index j = begin; j < i; ++j) {
@@ -139,9 +139,9 @@ void Placement::place_variables(Index begin, Index end, Context context) {
 }
 
 // Reports what cannot lie where it is said to.
-bool Placement::lies_in_threadgroup(const Specifiers &specifiers, const Declarator &declarator, Context context) {
-    variables_.placed.insert(declarator.spaces.begin(), declarator.spaces.end());
-    variables_.placed.insert(declarator.other_spaces.begin(), declarator.other_spaces.end());
+bool Allocation::lies_in_threadgroup(const Specifiers &specifiers, const Declarator &declarator, Context context) {
+    variables_.accounted.insert(declarator.spaces.begin(), declarator.spaces.end());
+    variables_.accounted.insert(declarator.other_spaces.begin(), declarator.other_spaces.end());
     std::vector<Index> spaces = declarator.spaces;
     if (!declarator.indirect) spaces.insert(spaces.end(), specifiers.spaces.begin(), specifiers.spaces.end());
     Index at = 0;
@@ -180,7 +180,7 @@ bool Placement::lies_in_threadgroup(const Specifiers &specifiers, const Declarat
 // If some declarators are shared and others are pointers, each kind gets a declaration of its own. Clang's C++ for
 // OpenCL, in which sources are checked, wants shared variables in kernels only, and templates cannot be kernels there:
 // the names become types, and references to such types in threadgroup memory.
-void Placement::share_variables(const Specifiers &specifiers, const std::vector<Declarator> &declarators, Index end) {
+void Allocation::share_variables(const Specifiers &specifiers, const std::vector<Declarator> &declarators, Index end) {
     const Range head{specifiers.begin, declarators.front().begin};
     for (Index i = head.begin; i < head.end; ++i) {
         if (source_[i].is("static")) source_[i].erase();
@@ -221,8 +221,8 @@ void Placement::share_variables(const Specifiers &specifiers, const std::vector<
 
 }  // namespace
 
-ThreadgroupVariables place_threadgroup_variables(Source &source, const Declarations &declarations) {
-    return Placement(source).place(declarations);
+ThreadgroupVariables allocate_threadgroup_variables(Source &source, const Declarations &declarations) {
+    return Allocation(source).allocate(declarations);
 }
 
 void reject_stray_spaces(Source &source, const ThreadgroupVariables &variables) {
@@ -237,7 +237,7 @@ void reject_stray_spaces(Source &source, const ThreadgroupVariables &variables) 
         if (token.is("using")) alias_end = source.skip_to_semicolon(i, source.size() - 1);
         const AddressSpace space = space_named(source, i);
         const bool matters = space == AddressSpace::threadgroup || space == AddressSpace::device;
-        if (!matters || i < angles_end || i < alias_end || variables.placed.contains(i) ||
+        if (!matters || i < angles_end || i < alias_end || variables.accounted.contains(i) ||
             (!open.empty() && !source[open.back()].is("{")))
             continue;
         Index before = i == 0 ? 0 : i - 1;

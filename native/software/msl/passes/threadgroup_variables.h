@@ -12,11 +12,11 @@ namespace smtl::msl {
 
 struct ThreadgroupVariables {
     std::map<Index, bool> shared;  // the names of those in threadgroup memory, and whether they are arrays
-    std::set<Index> placed;  // address spaces that the declaration around them accounts for
+    std::set<Index> accounted;  // address spaces that the declaration around them accounts for
 };
 
 // After: each variable in threadgroup memory is declared so that clang puts it there, or is a problem.
-ThreadgroupVariables place_threadgroup_variables(Source &source, const Declarations &declarations);
+ThreadgroupVariables allocate_threadgroup_variables(Source &source, const Declarations &declarations);
 
 // Reports address spaces that no declaration accounts for. Outside of parentheses and of template arguments a space
 // belongs to a declaration, or to the type that a function gives back.

@@ -256,9 +256,10 @@ SourceLocation locate(std::string_view source, const std::vector<Token> &tokens,
     if (index >= tokens.size()) return location;
     // Texts refer to the source always, what leads to them until it is edited.
     const auto start = static_cast<std::size_t>(tokens[index].text.data() - source.data());
-    const std::size_t place = offset == std::string_view::npos ? start : start - tokens[index].leading.size() + offset;
-    const std::size_t newline = source.substr(0, place).rfind('\n');
-    location.column = place - (newline == std::string_view::npos ? 0 : newline + 1) + 1;
+    const std::size_t position =
+        offset == std::string_view::npos ? start : start - tokens[index].leading.size() + offset;
+    const std::size_t newline = source.substr(0, position).rfind('\n');
+    location.column = position - (newline == std::string_view::npos ? 0 : newline + 1) + 1;
     return location;
 }
 

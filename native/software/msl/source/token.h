@@ -86,7 +86,7 @@ struct SourceLocation {
 };
 // Reads `# 12 "file"` or `#line 12 "file"` as the location of the next line; false for other directives.
 bool read_line_marker(std::string_view directive, SourceLocation &location);
-// With `offset`, the place of that byte of the white space and directives before the token.
+// With `offset`, the position of that byte of the white space and directives before the token.
 SourceLocation locate(std::string_view source, const std::vector<Token> &tokens, std::size_t index,
                       std::size_t offset = std::string_view::npos);
 

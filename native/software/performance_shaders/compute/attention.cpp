@@ -17,7 +17,7 @@ constexpr size_t block_rows = 256;
 smtl_tensor matrix(const smtl_tensor &tensor, const size_t *lengths, uint32_t outer, size_t index, size_t row,
                    size_t count) {
     smtl_tensor part = {
-        smtl::place(tensor, lengths, outer, index) + row * tensor.strides[outer], tensor.type, 2, {}, {}};
+        smtl::address_at(tensor, lengths, outer, index) + row * tensor.strides[outer], tensor.type, 2, {}, {}};
     part.lengths[0] = count;
     part.strides[0] = tensor.strides[outer];
     part.lengths[1] = tensor.lengths[outer + 1];

@@ -64,14 +64,14 @@ void run_row(const smtl_elementwise &all, size_t row, size_t length) {
     float numbers[SMTL_MOST_OPERANDS][stretch];
     const smtl_tensor &result = all.result;
     const uint32_t last = result.rank - 1;
-    uint8_t *const to = smtl::place(result, result.lengths, last, row);
+    uint8_t *const to = smtl::address_at(result, result.lengths, last, row);
     for (size_t begin = 0; begin < length; begin += stretch) {
         const size_t count = std::min(stretch, length - begin);
         for (uint32_t k = 0; k < all.count; ++k) {
             const smtl_tensor &operand = all.operands[k];
             if (operand.bytes == nullptr) continue;
             smtl_read_numbers(numbers[k],
-                              smtl::place(operand, result.lengths, last, row) + begin * operand.strides[last],
+                              smtl::address_at(operand, result.lengths, last, row) + begin * operand.strides[last],
                               operand.type, operand.strides[last], count);
         }
         apply(all, numbers, count);
@@ -131,14 +131,14 @@ bool smtl_reduction_run(const smtl_reduction *reduction, char **) {
     const double count = (double)(smtl_tensor_count(&source) / rows);
     smtl::in_parts(rows, (size_t)((16 << 10) / (count + 1)), [&](size_t begin, size_t end) {
         for (size_t row = begin; row < end; ++row) {
-            const uint8_t *bytes = smtl::place(source, result.lengths, kept, row);
+            const uint8_t *bytes = smtl::address_at(source, result.lengths, kept, row);
             float value;
             if (reduction->variance && mean.bytes != nullptr)
-                smtl_read_numbers(&value, smtl::place(mean, result.lengths, kept, row), mean.type, 0, 1);
+                smtl_read_numbers(&value, smtl::address_at(mean, result.lengths, kept, row), mean.type, 0, 1);
             else
                 value = (float)(sum_of(source, kept, bytes, false, 0) / count);
             if (reduction->variance) value = (float)(sum_of(source, kept, bytes, true, value) / count);
-            smtl_write_numbers(smtl::place(result, result.lengths, kept, row), result.type, 0, &value, 1);
+            smtl_write_numbers(smtl::address_at(result, result.lengths, kept, row), result.type, 0, &value, 1);
         }
     });
     return true;

@@ -1,4 +1,4 @@
-/* Loops over the places of tensors, and on several threads. */
+/* Loops over the positions of tensors, and on several threads. */
 #ifndef SMTL_LOOPS_H
 #define SMTL_LOOPS_H
 
@@ -11,9 +11,10 @@
 
 namespace smtl {
 
-/* Where the `index`th place of the first `rank` dimensions of `lengths` begins in the tensor, in the order of memory.
+/* Where the `index`th position of the first `rank` dimensions of `lengths` begins in the tensor, in the order of
+ * memory.
  */
-inline uint8_t *place(const smtl_tensor &tensor, const size_t *lengths, uint32_t rank, size_t index) {
+inline uint8_t *address_at(const smtl_tensor &tensor, const size_t *lengths, uint32_t rank, size_t index) {
     uint8_t *bytes = tensor.bytes;
     for (uint32_t i = rank; i-- > 0;) {
         bytes += index % lengths[i] * tensor.strides[i];

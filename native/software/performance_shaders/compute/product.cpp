@@ -148,7 +148,7 @@ bool smtl_product_run(const smtl_product *product, char **reason) {
     multiplier multiplier(*product, reason);
     for (size_t i = 0; i < batch; ++i) {
         const auto at = [&](const smtl_tensor &tensor) {
-            return matrix_at(tensor, smtl::place(tensor, result.lengths, batch_rank, i));
+            return matrix_at(tensor, smtl::address_at(tensor, result.lengths, batch_rank, i));
         };
         if (!multiplier.run(at(product->left), at(product->right), at(product->addend), at(result))) return false;
     }

@@ -8,9 +8,9 @@
 extern "C" {
 #endif
 
-/* result = alpha * left * right + beta * addend, of the last two dimensions, for each place of those before them. All
- * have the same rank, and the lengths before the last two are the result's. The addend, which has the result's lengths,
- * is not read if beta is 0; it may be the result itself. */
+/* result = alpha * left * right + beta * addend, of the last two dimensions, for each position of those before them.
+ * All have the same rank, and the lengths before the last two are the result's. The addend, which has the result's
+ * lengths, is not read if beta is 0; it may be the result itself. */
 typedef struct {
     smtl_tensor left, right, addend, result;
     float alpha, beta;

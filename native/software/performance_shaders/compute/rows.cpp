@@ -51,11 +51,11 @@ bool smtl_softmax_run(const smtl_softmax *softmax, char **) {
     const uint32_t last = source.rank - 1;
     return for_rows(source, [&](size_t row, float *numbers) {
         const size_t length = source.lengths[last];
-        smtl_read_numbers(numbers, smtl::place(source, source.lengths, last, row), source.type, source.strides[last],
-                          length);
+        smtl_read_numbers(numbers, smtl::address_at(source, source.lengths, last, row), source.type,
+                          source.strides[last], length);
         smtl_softmax_row(numbers, length, softmax->logarithm);
-        smtl_write_numbers(smtl::place(result, source.lengths, last, row), result.type, result.strides[last], numbers,
-                           length);
+        smtl_write_numbers(smtl::address_at(result, source.lengths, last, row), result.type, result.strides[last],
+                           numbers, length);
     });
 }
 
@@ -64,8 +64,8 @@ bool smtl_top_k_run(const smtl_top_k *top_k, char **) {
     const uint32_t last = source.rank - 1;
     return for_rows(source, [&](size_t row, float *numbers) {
         const size_t length = source.lengths[last];
-        smtl_read_numbers(numbers, smtl::place(source, source.lengths, last, row), source.type, source.strides[last],
-                          length);
+        smtl_read_numbers(numbers, smtl::address_at(source, source.lengths, last, row), source.type,
+                          source.strides[last], length);
         /* The best so far, in order. */
         uint32_t best[16];
         uint32_t found = 0;
@@ -76,12 +76,12 @@ bool smtl_top_k_run(const smtl_top_k *top_k, char **) {
             best[at] = i;
         }
         float chosen[16];
-        uint8_t *index = smtl::place(indices, source.lengths, last, row);
+        uint8_t *index = smtl::address_at(indices, source.lengths, last, row);
         for (uint32_t i = 0; i < found; ++i) {
             chosen[i] = numbers[best[i]];
             *reinterpret_cast<uint32_t *>(index + i * indices.strides[last]) = best[i] + top_k->index_offset;
         }
-        smtl_write_numbers(smtl::place(values, source.lengths, last, row), values.type, values.strides[last], chosen,
-                           found);
+        smtl_write_numbers(smtl::address_at(values, source.lengths, last, row), values.type, values.strides[last],
+                           chosen, found);
     });
 }

@@ -7,7 +7,7 @@
 #import "performance_shaders/SMTLBroadcast.h"
 #import <MetalPerformanceShadersGraph/MetalPerformanceShadersGraph.h>
 
-/* One operation's place in a command buffer. */
+/* One operation's position in a command buffer. */
 typedef struct {
     const char *where;
     SMTLCommandEncoder *encoder;

@@ -55,7 +55,7 @@ void SMTLRecordCopy(const SMTLGraphStep *step, const smtl_tensor *source, const 
 
 @implementation SMTLNormalization
 
-static void place_operands(const SMTLNormalization *self, const smtl_tensor *inputs, smtl_tensor *operands) {
+static void set_operands(const SMTLNormalization *self, const smtl_tensor *inputs, smtl_tensor *operands) {
     memcpy(operands, inputs, 3 * sizeof *operands);
     memset(operands + 3, 0, 2 * sizeof *operands);
     if (self->_has_gamma) operands[3] = inputs[3];
@@ -65,7 +65,7 @@ static void place_operands(const SMTLNormalization *self, const smtl_tensor *inp
 - (smtl_tensor)resultOf:(const smtl_tensor *)inputs where:(const char *)where {
     static NSString *const names[] = {@"tensor", @"mean", @"variance", @"gamma", @"beta"};
     smtl_tensor operands[SMTL_MOST_OPERANDS];
-    place_operands(self, inputs, operands);
+    set_operands(self, inputs, operands);
     for (int i = 1; i < SMTL_MOST_OPERANDS; i++)
         if (i < 3 || (i == 3 ? _has_gamma : _has_beta))
             SMTLBroadcastTensor(where, names[i], &operands[i], inputs[0].lengths, inputs[0].rank, 0);
@@ -75,7 +75,7 @@ static void place_operands(const SMTLNormalization *self, const smtl_tensor *inp
 - (void)record:(const SMTLGraphStep *)step inputs:(const smtl_tensor *)inputs result:(const smtl_tensor *)result {
     smtl_elementwise call = {
         .function = SMTL_NORMALIZE, .count = SMTL_MOST_OPERANDS, .epsilon = _epsilon, .result = *result};
-    place_operands(self, inputs, call.operands);
+    set_operands(self, inputs, call.operands);
     for (uint32_t i = 0; i < call.count; i++)
         if (call.operands[i].bytes != NULL)
             SMTLBroadcastTensor(step->where, @"operand", &call.operands[i], result->lengths, result->rank, 0);

@@ -159,11 +159,11 @@ static NSString *describe(const smtl_tensor *tensor) {
 
 /* Memory for every tensor: what is fed, constants, the results' where an operation can write there at once, and more.
  */
-- (void)placeInputs:(NSArray *)inputs
-            results:(NSArray *)results
-            regions:(SMTLRegion *)regions
-             device:(id<MTLDevice>)device
-              where:(const char *)where {
+- (void)allocateInputs:(NSArray *)inputs
+               results:(NSArray *)results
+               regions:(SMTLRegion *)regions
+                device:(id<MTLDevice>)device
+                 where:(const char *)where {
     const smtl_tensor *shapes = [_shapes bytes];
     for (MPSGraphTensor *tensor in _steps) {
         SMTLGraphOperation *operation = (SMTLGraphOperation *)[tensor operation];
@@ -258,7 +258,7 @@ static BOOL is_computed(SMTLGraphOperation *operation, const SMTLRegion *regions
     [self checkData:results of:_targetTensors name:@"results" where:where];
     NSMutableData *memory = [NSMutableData dataWithLength:[[_graph tensors] count] * sizeof(SMTLRegion)];
     SMTLRegion *regions = [memory mutableBytes];
-    [self placeInputs:inputs results:results regions:regions device:device where:where];
+    [self allocateInputs:inputs results:results regions:regions device:device where:where];
     SMTLCommandEncoder *encoder = (SMTLCommandEncoder *)[own blitCommandEncoder];
     @try {
         for (MPSGraphTensor *tensor in _steps) [self record:tensor regions:regions encoder:encoder where:where];

@@ -53,7 +53,7 @@ int main() {
     std::vector<float> reals = {0, 0};
     std::vector<uint8_t> flags = {0};
     std::vector<uint64_t> longs = {0, ~uint64_t(0)};
-    CHECK(dispatch(program.kernel("contend"))
+    CHECK(launch(program.kernel("contend"))
               .buffer(0, words)
               .buffer(1, numbers)
               .buffer(2, reals)
@@ -77,7 +77,7 @@ int main() {
     CHECK(longs[0] == (uint64_t(threads - 1) << 32) + 7 && longs[1] == uint64_t(1) << 40);
 
     std::vector<uint32_t> counts(100), expected(100, 256);
-    CHECK(dispatch(program.kernel("count_in_group")).buffer(0, counts).run({25600}, {256}).empty());
+    CHECK(launch(program.kernel("count_in_group")).buffer(0, counts).run({25600}, {256}).empty());
     CHECK(counts == expected);
     return check::report("engine/atomics_test");
 }

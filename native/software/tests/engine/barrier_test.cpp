@@ -51,8 +51,8 @@ kernel void leave_one_by_one(device uint *rounds [[buffer(0)]], device atomic_ui
     }
 }
 
-/* Barriers in different places of a branch: every thread meets one. */
-kernel void two_places(device uint *x [[buffer(0)]], uint local [[thread_index_in_threadgroup]]) {
+/* Barriers at different points of a branch: every thread meets one. */
+kernel void two_points(device uint *x [[buffer(0)]], uint local [[thread_index_in_threadgroup]]) {
     threadgroup uint shared[256];
     shared[local] = local;
     uint other;
@@ -91,7 +91,7 @@ void reverse(metal_program &program, uint32_t n, uint32_t size, uint32_t rounds)
             std::reverse(expected.begin() + first, expected.begin() + std::min(n, first + size));
             for (uint32_t i = first; i < std::min(n, first + size); ++i) ++expected[i];
         }
-    CHECK(dispatch(program.kernel("reverse"))
+    CHECK(launch(program.kernel("reverse"))
               .buffer(0, x)
               .constant(1, rounds)
               .threadgroup_memory(0, 4 * size)
@@ -106,15 +106,14 @@ void tree_sum(metal_program &program, uint32_t n, uint32_t size) {
         x[i] = i * 2654435761u;
         expected[i / size] += x[i];
     }
-    CHECK(dispatch(program.kernel("tree_sum")).buffer(0, x).buffer(1, sums).run({n}, {size}).empty());
+    CHECK(launch(program.kernel("tree_sum")).buffer(0, x).buffer(1, sums).run({n}, {size}).empty());
     CHECK(sums == expected);
 }
 
 void leave_one_by_one(metal_program &program, uint32_t size) {
     std::vector<uint32_t> rounds(size, 12345), together(size), expected(size);
     std::iota(expected.begin(), expected.end(), 0u);
-    CHECK(
-        dispatch(program.kernel("leave_one_by_one")).buffer(0, rounds).buffer(1, together).run({size}, {size}).empty());
+    CHECK(launch(program.kernel("leave_one_by_one")).buffer(0, rounds).buffer(1, together).run({size}, {size}).empty());
     CHECK(rounds == expected);
     for (uint32_t round = 0; round < size; ++round) CHECK(together[round] == size - 1 - round);
 }
@@ -123,7 +122,7 @@ void private_memory(metal_program &program) {
     std::vector<uint32_t> x(2000), expected(2000, 0);
     for (uint32_t i = 0; i < x.size(); ++i)
         for (uint32_t k = 0; k < 64; ++k) expected[i] += i * 64 + k + k;
-    CHECK(dispatch(program.kernel("private_memory")).buffer(0, x).run({uint32_t(x.size())}, {512}).empty());
+    CHECK(launch(program.kernel("private_memory")).buffer(0, x).run({uint32_t(x.size())}, {512}).empty());
     CHECK(x == expected);
 }
 
@@ -142,7 +141,7 @@ int main() {
     }
     std::vector<uint32_t> x(256), expected(256);
     for (uint32_t i = 0; i < 256; ++i) expected[i] = i ^ 1;
-    CHECK(dispatch(program.kernel("two_places")).buffer(0, x).run({256}, {256}).empty());
+    CHECK(launch(program.kernel("two_points")).buffer(0, x).run({256}, {256}).empty());
     CHECK(x == expected);
     private_memory(program);
     return check::report("engine/barrier_test");

@@ -296,7 +296,7 @@ const std::string by_functions =
     scan +
     " return s; } };\n"
     "kernel void function12(SMTL) { listing o{lane}; out[i] = o.run(in[i]); }\n"
-    /* Meets in another branch at the same place. */
+    /* Meets in another branch at the same point. */
     "struct op { uint operator()(uint x) const { return simd_sum(x); } };\n"
     "static uint through(uint x) { return simd_sum(x); }\n"
     "template <typename F> static uint apply(F f, uint x) { return f(x); }\n"
@@ -327,7 +327,7 @@ int main() {
     const auto results = [&](metal_program &program, const std::string &name, std::size_t count) {
         std::vector<uint32_t> out(threads * count), counters(2 * count);
         uint32_t seven = 7;
-        CHECK(dispatch(program.kernel(name))
+        CHECK(launch(program.kernel(name))
                   .buffer(0, out)
                   .buffer(1, in)
                   .constant(2, seven)

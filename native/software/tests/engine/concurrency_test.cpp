@@ -1,4 +1,4 @@
-/* Many dispatches at once, small and large, from many threads. */
+/* Many launches at once, small and large, from many threads. */
 #include <atomic>
 #include <thread>
 
@@ -39,8 +39,8 @@ int main() {
                 for (uint32_t round = 0; round < 60; ++round) {
                     uint32_t value = round * 31 + t;
                     expected += 2 * value;
-                    wrong += !dispatch(plain).buffer(0, x).constant(1, value).run({n}, {64}).empty();
-                    wrong += !dispatch(through_group)
+                    wrong += !launch(plain).buffer(0, x).constant(1, value).run({n}, {64}).empty();
+                    wrong += !launch(through_group)
                                   .buffer(0, x)
                                   .constant(1, value)
                                   .threadgroup_memory(0, 256)
@@ -53,13 +53,13 @@ int main() {
     }
     CHECK(wrong == 0);
 
-    /* Very many threadgroups, and very many dispatches. */
+    /* Very many threadgroups, and very many launches. */
     std::vector<uint32_t> x(1 << 20);
     uint32_t value = 3;
-    CHECK(dispatch(plain).buffer(0, x).constant(1, value).run({1 << 20}, {1}).empty());
+    CHECK(launch(plain).buffer(0, x).constant(1, value).run({1 << 20}, {1}).empty());
     CHECK(std::vector<uint32_t>(1 << 20, 3) == x);
     for (uint32_t i = 0; i < 20000; ++i)
-        wrong += !dispatch(plain).buffer(0, x).constant(1, value).run({32}, {32}).empty();
+        wrong += !launch(plain).buffer(0, x).constant(1, value).run({32}, {32}).empty();
     CHECK(wrong == 0 && x[31] == 60003 && x[32] == 3);
     return check::report("engine/concurrency_test");
 }

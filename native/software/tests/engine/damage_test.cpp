@@ -88,34 +88,34 @@ private:
 
 /* The offsets of the bytes that say where the segments are: the file's header, and the numbers in the headers of
  * segments with code or data. */
-std::vector<size_t> places_in_headers(const std::string &file) {
+std::vector<size_t> offsets_in_headers(const std::string &file) {
     ElfW(Ehdr) header{};
     std::memcpy(&header, file.data(), sizeof header);
-    std::vector<size_t> places;
-    for (size_t i = 0; i < sizeof header; ++i) places.push_back(i);
+    std::vector<size_t> offsets;
+    for (size_t i = 0; i < sizeof header; ++i) offsets.push_back(i);
     for (size_t i = 0; i < header.e_phnum; ++i) {
         const size_t at = header.e_phoff + i * sizeof(ElfW(Phdr));
         ElfW(Phdr) segment{};
         std::memcpy(&segment, file.data() + at, sizeof segment);
         if (segment.p_type != PT_LOAD && segment.p_type != PT_DYNAMIC) continue;
-        for (size_t k = offsetof(ElfW(Phdr), p_flags); k < sizeof segment; ++k) places.push_back(at + k);
+        for (size_t k = offsetof(ElfW(Phdr), p_flags); k < sizeof segment; ++k) offsets.push_back(at + k);
     }
-    return places;
+    return offsets;
 }
 
 /* The offsets of the upper bytes of the addresses that the loader writes to. */
-std::vector<size_t> places_in_relocations(const std::string &file) {
+std::vector<size_t> offsets_in_relocations(const std::string &file) {
     ElfW(Ehdr) header{};
     std::memcpy(&header, file.data(), sizeof header);
-    std::vector<size_t> places;
+    std::vector<size_t> offsets;
     for (size_t i = 0; i < header.e_shnum; ++i) {
         ElfW(Shdr) section{};
         std::memcpy(&section, file.data() + header.e_shoff + i * sizeof section, sizeof section);
         if (section.sh_type != SHT_RELA || !(section.sh_flags & SHF_ALLOC)) continue;
         for (size_t at = section.sh_offset; at < section.sh_offset + section.sh_size; at += sizeof(ElfW(Rela)))
-            for (size_t k = 3; k < sizeof(ElfW(Addr)); ++k) places.push_back(at + k);
+            for (size_t k = 3; k < sizeof(ElfW(Addr)); ++k) offsets.push_back(at + k);
     }
-    return places;
+    return offsets;
 }
 
 }  // namespace
@@ -132,8 +132,8 @@ int main() {
     if (CHECK(!path.empty())) {
         damage file(path);
         CHECK(file.load(file.good) == loaded);
-        for (const size_t place : places_in_headers(file.good)) file.flip(place);
-        for (const size_t place : places_in_relocations(file.good)) file.flip(place);
+        for (const size_t offset : offsets_in_headers(file.good)) file.flip(offset);
+        for (const size_t offset : offsets_in_relocations(file.good)) file.flip(offset);
         for (size_t length = 0; length < file.good.size(); length += 97) file.cut(length);
     }
     return check::report("engine/damage_test");

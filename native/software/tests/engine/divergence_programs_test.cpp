@@ -425,7 +425,7 @@ int main() {
         metal_program program(source);
         for (uint32_t i = 0; i < programs_together; ++i) {
             std::vector<uint32_t> out(64);
-            CHECK(dispatch(program.kernel("run")).buffer(0, out).constant(1, i).run({64}, {64}).empty());
+            CHECK(launch(program.kernel("run")).buffer(0, out).constant(1, i).run({64}, {64}).empty());
             const values expected = model().run(made[i]);
             bool same = true;
             for (uint32_t thread = 0; thread < 64; ++thread) same = same && out[thread] == expected[thread % lanes];

@@ -125,12 +125,12 @@ template <typename T, int N> T swizzled(vec<T, N> v, uint lane) {
     if (lane % 2) n = simd_shuffle(v.yx * T(2), 2).x + simd_broadcast((v * 2).xy * v.xx, 1).y;
     return n;
 }
-typedef thread float4 &place;
+typedef thread float4 &lvalue;
 kernel void swizzle(device const int *in [[buffer(0)]], device int *out [[buffer(1)]],
                     uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
     const float4 v(in[i], lane, 3, 4);
     float4 w = v;
-    place r = w;
+    lvalue r = w;
     float n = 0;
     switch (lane % 2) {
     case 0: n = simd_shuffle(r.yx * 2.0f, 2).x; break;
@@ -300,7 +300,7 @@ std::string operand_kernel(std::string name, const std::string &operand) {
 
 std::vector<int> run(metal_program &program, const char *name, std::vector<int> in) {
     std::vector<int> out(in.size());
-    CHECK(dispatch(program.kernel(name)).buffer(0, in).buffer(1, out).run({uint32_t(in.size())}, {64}).empty());
+    CHECK(launch(program.kernel(name)).buffer(0, in).buffer(1, out).run({uint32_t(in.size())}, {64}).empty());
     return out;
 }
 
@@ -317,7 +317,7 @@ void check_operands(std::vector<int> in) {
         const std::string name =
             known ? "computed" + std::to_string(k) : "uncomputed" + std::to_string(k - computed.size());
         std::vector<int> out(in.size() * 4);
-        CHECK(dispatch(program.kernel(name)).buffer(0, in).buffer(1, out).run({uint32_t(in.size())}, {64}).empty());
+        CHECK(launch(program.kernel(name)).buffer(0, in).buffer(1, out).run({uint32_t(in.size())}, {64}).empty());
         bool right = true;
         for (std::size_t i = 0; i < in.size(); ++i) {
             const bool taken = known || i % 4 != 3;

@@ -1,4 +1,4 @@
-/* Kernels that go wrong: the dispatch fails with a message, and everything stays usable. */
+/* Kernels that go wrong: the launch fails with a message, and everything stays usable. */
 #include <chrono>
 #include <csignal>
 #include <string>
@@ -86,7 +86,7 @@ bool mentions(const std::string &message, std::initializer_list<const char *> wo
 
 void still_works(metal_program &program) {
     std::vector<float> x(5000, 1.0f);
-    CHECK(dispatch(program.kernel("increment")).buffer(0, x).run({5000}, {250}).empty());
+    CHECK(launch(program.kernel("increment")).buffer(0, x).run({5000}, {250}).empty());
     CHECK(x == std::vector<float>(5000, 2.0f));
 }
 
@@ -94,10 +94,10 @@ void memory(metal_program &program) {
     std::vector<float> x(256);
     std::vector<uint64_t> distance = {uint64_t(1) << 44};
     for (int round = 0; round < 3; ++round) {
-        CHECK(mentions(dispatch(program.kernel("far_away")).buffer(0, x).buffer(1, distance).run({64}, {64}),
+        CHECK(mentions(launch(program.kernel("far_away")).buffer(0, x).buffer(1, distance).run({64}, {64}),
                        {"far_away", "invalid memory", "threadgroup (0, 0, 0)"}));
         still_works(program);
-        CHECK(mentions(dispatch(program.kernel("far_away_later")).buffer(0, x).buffer(1, distance).run({256}, {64}),
+        CHECK(mentions(launch(program.kernel("far_away_later")).buffer(0, x).buffer(1, distance).run({256}, {64}),
                        {"far_away_later", "invalid memory", "threadgroup (1, 0, 0)", "thread 13"}));
         still_works(program);
     }
@@ -107,7 +107,7 @@ void memory(metal_program &program) {
     void *mapped = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     mprotect(static_cast<char *>(mapped) + page, page, PROT_NONE);
     distance[0] = page / sizeof(float);
-    CHECK(mentions(dispatch(program.kernel("far_away")).bytes(0, mapped, page).buffer(1, distance).run({1}, {1}),
+    CHECK(mentions(launch(program.kernel("far_away")).bytes(0, mapped, page).buffer(1, distance).run({1}, {1}),
                    {"0 bytes after the end of buffer argument 0"}));
     munmap(mapped, 2 * page);
 }
@@ -115,14 +115,14 @@ void memory(metal_program &program) {
 void stack(metal_program &program) {
     std::vector<uint32_t> x(64);
     uint32_t depth = 20;
-    CHECK(dispatch(program.kernel("recurse")).buffer(0, x).constant(1, depth).run({64}, {64}).empty());
+    CHECK(launch(program.kernel("recurse")).buffer(0, x).constant(1, depth).run({64}, {64}).empty());
     depth = 100000;
-    CHECK(mentions(dispatch(program.kernel("recurse")).buffer(0, x).constant(1, depth).run({64}, {64}),
+    CHECK(mentions(launch(program.kernel("recurse")).buffer(0, x).constant(1, depth).run({64}, {64}),
                    {"recurse", "more stack"}));
     // One frame that is larger than a stack, of which but the ends are used: not the page behind the stack.
     uint32_t touched = 900;
     for (const char *kernel : {"wide", "wider"}) {
-        CHECK(mentions(dispatch(program.kernel(kernel)).buffer(0, x).constant(1, touched).run({64}, {64}),
+        CHECK(mentions(launch(program.kernel(kernel)).buffer(0, x).constant(1, touched).run({64}, {64}),
                        {kernel, "more stack"}));
         still_works(program);
     }
@@ -139,9 +139,9 @@ void from_many_threads(metal_program &program) {
             std::vector<uint64_t> distance = {uint64_t(1) << 44};
             for (int round = 0; round < 20; ++round)
                 if (t % 2 == 0)
-                    right[t] += !dispatch(bad).buffer(0, x).buffer(1, distance).run({256}, {64}).empty();
+                    right[t] += !launch(bad).buffer(0, x).buffer(1, distance).run({256}, {64}).empty();
                 else
-                    right[t] += dispatch(good).buffer(0, x).run({3000}, {100}).empty() && x[2999] == float(round + 1);
+                    right[t] += launch(good).buffer(0, x).run({3000}, {100}).empty() && x[2999] == float(round + 1);
         });
     for (std::thread &thread : threads) thread.join();
     for (int count : right) CHECK(count == 20);
@@ -209,7 +209,7 @@ void host_signals() {
               pass_virtual_time();
               CHECK(own_signals == 2);
               std::vector<uint32_t> x(1);
-              CHECK(mentions(dispatch(program.kernel("spin")).buffer(0, x).run({64 * 8}, {64}), {"spin", "0.25 s"}));
+              CHECK(mentions(launch(program.kernel("spin")).buffer(0, x).run({64 * 8}, {64}), {"spin", "0.25 s"}));
               CHECK(own_signals == 2);
               CHECK(raise(SIGVTALRM) == 0 && own_signals == 3);
           }) == 0);
@@ -233,14 +233,14 @@ void waiting_apart(metal_program &program) {
     for (const char *name : {"wait_apart", "barriers_apart"}) {
         std::vector<uint32_t> x(64);
         uint32_t patience = 1000;
-        CHECK(dispatch(program.kernel(name)).buffer(0, x).constant(1, patience).run({64}, {64}).empty());
+        CHECK(launch(program.kernel(name)).buffer(0, x).constant(1, patience).run({64}, {64}).empty());
         CHECK(x[0] == patience && x[2] == patience && x[33] == (std::string(name) == "wait_apart" ? patience : 0) &&
               x[63] == 0);
     }
     uint32_t patience = ~0u;
     std::vector<uint32_t> x(64);
     const auto begun = std::chrono::steady_clock::now();
-    dispatch forever(program.kernel("barriers_apart"));
+    launch forever(program.kernel("barriers_apart"));
     CHECK(mentions(forever.buffer(0, x).constant(1, patience).run({64}, {64}),
                    {"barriers_apart", "deadlock", "threadgroup (0, 0, 0)", "16 threads wait",
                     "at threadgroup_barrier in line", "SIMD-group functions"}));
@@ -257,14 +257,14 @@ void endless() {
         metal_program program(source);
         std::vector<uint32_t> x(1);
         for (int round = 0; round < 3; ++round) {
-            CHECK(mentions(dispatch(program.kernel("spin")).buffer(0, x).run({64 * 8}, {64}),
+            CHECK(mentions(launch(program.kernel("spin")).buffer(0, x).run({64 * 8}, {64}),
                            {"spin", "0.25 s", "thread 5", "5 threads wait at threadgroup_barrier in line"}));
             still_works(program);
         }
         /* As on a GPU, the other lanes wait where the lanes in the loop would meet them. */
         uint32_t patience = ~0u;
         std::vector<uint32_t> rounds(64);
-        CHECK(mentions(dispatch(program.kernel("wait_apart")).buffer(0, rounds).constant(1, patience).run({64}, {64}),
+        CHECK(mentions(launch(program.kernel("wait_apart")).buffer(0, rounds).constant(1, patience).run({64}, {64}),
                        {"wait_apart", "0.25 s", "threads wait in a function of their SIMD-group in line"}));
         still_works(program);
         _exit(check::failed == 0 ? 0 : 1);

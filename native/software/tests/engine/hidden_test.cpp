@@ -50,7 +50,7 @@ int main() {
             a[i] = i * 7 % 13 + 1;
             sums[i] = a[i] + (i ? sums[i - 1] : 0);
         }
-        CHECK(dispatch(program.kernel("k")).buffer(0, a).run({32}, {32}).empty());
+        CHECK(launch(program.kernel("k")).buffer(0, a).run({32}, {32}).empty());
         if (!CHECK(a == sums)) std::fprintf(stderr, "not scanned: %s\n", functions.c_str());
     }
     for (const std::string &functions : refused) {

@@ -94,7 +94,7 @@ uint32_t volume(size3 s) { return s.x * s.y * s.z; }
 
 void attributes(metal_program &program, size3 grid, size3 group) {
     std::vector<seen> all(volume(grid));
-    CHECK(dispatch(program.kernel("look")).buffer(0, all).run(grid, group).empty());
+    CHECK(launch(program.kernel("look")).buffer(0, all).run(grid, group).empty());
     const auto groups = [](uint32_t n, uint32_t size) { return (n + size - 1) / size; };
     const size3 count = {groups(grid.x, group.x), groups(grid.y, group.y), groups(grid.z, group.z)};
     unsigned wrong = 0;
@@ -120,7 +120,7 @@ void attributes(metal_program &program, size3 grid, size3 group) {
     CHECK(wrong == 0);
 
     std::vector<uint32_t> counts(volume(grid));
-    CHECK(dispatch(program.kernel("count_after_barrier")).buffer(0, counts).run(grid, group).empty());
+    CHECK(launch(program.kernel("count_after_barrier")).buffer(0, counts).run(grid, group).empty());
     unsigned not_once = 0;
     for (uint32_t c : counts) not_once += c != 1;
     CHECK(not_once == 0);
@@ -143,12 +143,12 @@ void bindings(metal_program &program) {
         float scale;
     } parameters = {900, 2.5f};
     const auto bound = [&] {
-        return dispatch(program.kernel("scale")).buffer(2, x).buffer(5, y).constant(7, parameters);
+        return launch(program.kernel("scale")).buffer(2, x).buffer(5, y).constant(7, parameters);
     };
     CHECK(bound().run({1000}, {64}).empty());
     CHECK(y[899] == 899 * 2.5f && y[900] == -1.0f);
 
-    dispatch lacks_output = bound();
+    launch lacks_output = bound();
     lacks_output.raw.buffers[5] = nullptr;
     CHECK(mentions(lacks_output.run({1000}, {64}), {"scale", "buffer argument 5", "nothing is bound"}));
     CHECK(mentions(bound().bytes(7, &parameters, 4).run({1000}, {64}), {"buffer argument 7", "8 bytes", "has 4"}));
@@ -157,7 +157,7 @@ void bindings(metal_program &program) {
 
 void limits(metal_program &program) {
     std::vector<float> x(2048, 3.0f);
-    const auto square = [&] { return dispatch(program.kernel("square")).buffer(0, x); };
+    const auto square = [&] { return launch(program.kernel("square")).buffer(0, x); };
     CHECK(mentions(square().run({2048}, {1025}), {"square", "1025 x 1 x 1", "1024"}));
     CHECK(mentions(square().run({2048}, {64, 64}), {"64 x 64 x 1"}));
     CHECK(mentions(square().run({2048}, {UINT32_MAX, UINT32_MAX, UINT32_MAX}), {"1024"}));
@@ -173,7 +173,7 @@ void limits(metal_program &program) {
 void threadgroup_memory(metal_program &program) {
     std::vector<float> x(1000);
     std::iota(x.begin(), x.end(), 0.0f);
-    const auto borrow = [&] { return dispatch(program.kernel("borrow")).buffer(0, x); };
+    const auto borrow = [&] { return launch(program.kernel("borrow")).buffer(0, x); };
     CHECK(mentions(borrow().run({1000}, {1000}), {"borrow", "invalid memory"}));
     CHECK(mentions(borrow().threadgroup_memory(1, 32784).run({1000}, {1000}), {"32784", "32768"}));
     CHECK(borrow().threadgroup_memory(1, 4000).run({1000}, {1000}).empty());
@@ -181,9 +181,9 @@ void threadgroup_memory(metal_program &program) {
 
     CHECK(smtl_kernel_static_threadgroup_memory(program.kernel("own")) == 4000);
     CHECK(smtl_kernel_static_threadgroup_memory(program.kernel("borrow")) == 0);
-    CHECK(dispatch(program.kernel("own")).buffer(0, x).run({1000}, {1000}).empty());
+    CHECK(launch(program.kernel("own")).buffer(0, x).run({1000}, {1000}).empty());
     CHECK(x[0] == 2.0f && x[1] == 1.0f && x[999] == 999.0f);
-    CHECK(mentions(dispatch(program.kernel("own")).buffer(0, x).threadgroup_memory(0, 32000).run({1000}, {1000}),
+    CHECK(mentions(launch(program.kernel("own")).buffer(0, x).threadgroup_memory(0, 32000).run({1000}, {1000}),
                    {"36000"}));
 }
 

@@ -42,7 +42,7 @@ int main() {
     smtl_kernel *const tell = load("tell"), *const spin = load("spin");
     std::vector<float> x = {0.25f};
 
-    dispatch telling(tell);
+    launch telling(tell);
     telling.raw.log = smtl_log_create(4096);
     CHECK(telling.buffer(0, x).run({1}, {1}).empty());
     std::string text;
@@ -50,7 +50,7 @@ int main() {
     if (!CHECK(text == "0.500000 0.25 1.5,2.5")) std::fprintf(stderr, "'%s'\n", text.c_str());
     smtl_log_free(telling.raw.log);
 
-    const std::string why = dispatch(spin).buffer(0, x).run({1}, {1});
+    const std::string why = launch(spin).buffer(0, x).run({1}, {1});
     if (!CHECK(why.find(" 0.5 s ") != std::string::npos)) std::fprintf(stderr, "'%s'\n", why.c_str());
     smtl_kernel_release(tell);
     smtl_kernel_release(spin);

@@ -136,7 +136,7 @@ template <class T> void product(metal_program &program, const char *name, uint32
         a[i] = convert<T>(element(i));
         b[i] = convert<T>(element(3 * i + 1));
     }
-    CHECK(dispatch(program.kernel(name))
+    CHECK(launch(program.kernel(name))
               .buffer(0, a)
               .buffer(1, b)
               .buffer(2, c)
@@ -158,13 +158,13 @@ template <class T> void product(metal_program &program, const char *name, uint32
 void elements(metal_program &program) {
     std::vector<float> x(64), y(192);
     for (uint32_t i = 0; i < 64; ++i) x[i] = float(i);
-    CHECK(dispatch(program.kernel("layout")).buffer(0, x).buffer(1, y).run({32}, {32}).empty());
+    CHECK(launch(program.kernel("layout")).buffer(0, x).buffer(1, y).run({32}, {32}).empty());
     for (uint32_t lane = 0; lane < 32; ++lane) {
         const uint32_t quad = lane / 4, row = (quad & 4) + lane / 2 % 4, column = (quad & 2) * 2 + lane % 2 * 2;
         CHECK(y[2 * lane] == float(row * 8 + column) && y[2 * lane + 1] == float(row * 8 + column + 1));
     }
 
-    CHECK(dispatch(program.kernel("in_lanes")).buffer(0, x).buffer(1, y).run({32}, {32}).empty());
+    CHECK(launch(program.kernel("in_lanes")).buffer(0, x).buffer(1, y).run({32}, {32}).empty());
     for (uint32_t r = 0; r < 8; ++r)
         for (uint32_t c = 0; c < 8; ++c) {
             CHECK(y[c * 8 + r] == 2 * x[r * 8 + c]);
@@ -178,7 +178,7 @@ void elements(metal_program &program) {
         a[i] = convert<half>(element(i));
         b[i] = convert<half>(element(7 * i + 5));
     }
-    CHECK(dispatch(program.kernel("fragments")).buffer(0, a).buffer(1, b).buffer(2, y).run({32}, {32}).empty());
+    CHECK(launch(program.kernel("fragments")).buffer(0, a).buffer(1, b).buffer(2, y).run({32}, {32}).empty());
     for (uint32_t r = 0; r < 8; ++r)
         for (uint32_t c = 0; c < 8; ++c) {
             float expected = 1;
@@ -186,7 +186,7 @@ void elements(metal_program &program) {
             CHECK(y[r * 8 + c] == expected);
         }
 
-    CHECK(dispatch(program.kernel("filled")).buffer(0, y).run({32}, {32}).empty());
+    CHECK(launch(program.kernel("filled")).buffer(0, y).run({32}, {32}).empty());
     for (uint32_t lane = 0; lane < 32; ++lane) {
         const uint32_t quad = lane / 4, row = (quad & 4) + lane / 2 % 4, column = (quad & 2) * 2 + lane % 2 * 2;
         for (uint32_t e = 0; e < 2; ++e) {
@@ -197,7 +197,7 @@ void elements(metal_program &program) {
     }
 
     std::vector<uint16_t> rounded(64);
-    CHECK(dispatch(program.kernel("half_sums")).buffer(0, rounded).run({32}, {32}).empty());
+    CHECK(launch(program.kernel("half_sums")).buffer(0, rounded).run({32}, {32}).empty());
     for (uint16_t value : rounded) CHECK(value == 0x6800); /* 2048: 2049 is not a half */
 }
 

@@ -139,14 +139,14 @@ const std::vector<way> passes = {
     {"", "auto g = ops::own; uint t = g(); @"},
 };
 
-/* A place is written through a pointer that an array becomes, or as one of several. */
+/* An lvalue is written through a pointer that an array becomes, or as one of several. */
 const std::string placing =
     "struct Q { uint a[2]; uint b[2][2]; };\nusing P = thread uint *;\n"
     "template <typename T> static void put(T p, uint v) { p[0] = v; }\n"
     "template <typename T> struct W { T p; W(T q) { p = q; } void put(uint v) { p[0] = v; } };\n"
     "template <bool b> static uint red(uint x) { return simd_sum(x); }\nconstant constexpr int A = 3, B = 4;\n"
     "template <uint n> static uint nest(uint x) { return simd_sum(x); }\n";
-const std::vector<std::string> places = {
+const std::vector<std::string> lvalues = {
     "Q q = {}; put(q.a, lane); uint t = q.a[0]; @",
     "Q q = {}; put(q.b[0], lane); uint t = q.b[0][0]; @",
     "Q q[2] = {}; put(q[1].a, lane); uint t = q[1].a[0]; @",
@@ -207,7 +207,7 @@ const std::vector<std::string> choosing = {
     "uint2 a = 0, b = 0; ++(i < 99 ? a : b).x; (i > 99 || i == 99 ? a : b)[1] += 2; r = a.x * O()(1);",
 };
 
-/* Instances of one function meet apart, though they stand at one place of the source. */
+/* Instances of one function meet apart, though they stand at one position of the source. */
 const std::string nested =
     "template <uint N> static uint tree(uint t) { if (t % 2 == 0) return tree<N / 2>(t / 2); return simd_sum(N); }\n"
     "template <> uint tree<1>(uint) { return simd_sum(1u); }\n"
@@ -229,7 +229,7 @@ int main() {
             source.replace(at, 1, branch);
         metal_program program(source);
         std::vector<uint32_t> out(threads);
-        CHECK(dispatch(program.kernel("k")).buffer(0, out).run({threads}, {threads}).empty());
+        CHECK(launch(program.kernel("k")).buffer(0, out).run({threads}, {threads}).empty());
         if (!CHECK(out == met)) std::printf("%s\n%s\n", helpers.c_str(), code.c_str());
     };
     for (const way &w : members) check(w.helpers, w.code);
@@ -238,7 +238,7 @@ int main() {
         check(passing, "if (lane < 8) " + call + " else " + call);
     }
     for (const way &w : passes) check(passing + w.helpers, w.code);
-    for (const std::string &code : places) check(placing, code);
+    for (const std::string &code : lvalues) check(placing, code);
     for (const std::string &code : choosing) {
         std::string once = "if (lane < 8) { " + code + " } else { " + code + " }";
         check(code.find("O()") == std::string::npos ? unchosen.substr(unchosen.find("constant")) : unchosen, once);
@@ -246,7 +246,7 @@ int main() {
     std::vector<uint32_t> sums(threads), out(threads);
     for (uint32_t i = 0; i < threads; ++i) sums[i] = i % 2 ? 16 * 4 : i % 4 ? 8 * 2 : 8 * 1;
     metal_program program(nested);
-    CHECK(dispatch(program.kernel("k")).buffer(0, out).run({threads}, {threads}).empty());
+    CHECK(launch(program.kernel("k")).buffer(0, out).run({threads}, {threads}).empty());
     CHECK(out == sums);
     return check::report("engine/names_test");
 }

@@ -38,11 +38,11 @@ constexpr uint32_t threads = 1024, group = 128;
 std::vector<uint32_t> arrivals() {
     metal_program program(source);
     std::vector<uint32_t> next(1), order(threads);
-    CHECK(dispatch(program.kernel("arrive")).buffer(0, next).buffer(1, order).run({threads}, {group}).empty());
+    CHECK(launch(program.kernel("arrive")).buffer(0, next).buffer(1, order).run({threads}, {group}).empty());
     CHECK(std::set<uint32_t>(order.begin(), order.end()).size() == threads);
 
     std::vector<uint32_t> x(threads);
-    CHECK(dispatch(program.kernel("ordered"))
+    CHECK(launch(program.kernel("ordered"))
               .buffer(0, x)
               .threadgroup_memory(0, 4 * group)
               .run({threads}, {group})
@@ -90,7 +90,7 @@ void poison() {
         setenv("SOFTWARE_METAL_POISON", "1", 1);
         metal_program program(source);
         std::vector<float> x(2 * threads);
-        CHECK(dispatch(program.kernel("uninitialised"))
+        CHECK(launch(program.kernel("uninitialised"))
                   .buffer(0, x)
                   .threadgroup_memory(0, 4 * group)
                   .run({threads}, {group})

@@ -106,7 +106,7 @@ KERNEL(scan) {
     out[i] = s[lane];
 }
 
-/* Neighbours change places, by pointers and casts. */
+/* Neighbours swap values, by pointers and casts. */
 KERNEL(exchange) {
     threadgroup int *s = scratch + simdgroup * 32;
     *(s + lane) = in[i];
@@ -208,7 +208,7 @@ using lanes = std::vector<int>; /* of one simdgroup */
 void check_kernel(metal_program &program, const char *name, const std::function<lanes(const lanes &)> &expected) {
     std::vector<int> in(threads), out(threads, -7), shared_out(threads);
     for (uint32_t i = 0; i < threads; ++i) in[i] = int(i * 2654435761u >> 24) % 90 + 1;
-    const std::string error = dispatch(program.kernel(name))
+    const std::string error = launch(program.kernel(name))
                                   .buffer(0, in)
                                   .buffer(1, out)
                                   .buffer(2, shared_out)

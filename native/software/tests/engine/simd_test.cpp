@@ -143,7 +143,7 @@ void compare(metal_program &program, const function_test &test, uint32_t threads
     std::vector<float> x(threads), y(threads);
     for (uint32_t i = 0; i < threads; ++i) x[i] = 0.5f + float(i * 7919 % 97) / 64.0f;
     uint16_t n = uint16_t(test.n);
-    CHECK(dispatch(program.kernel(std::string("test_") + test.name))
+    CHECK(launch(program.kernel(std::string("test_") + test.name))
               .buffer(0, x)
               .buffer(1, y)
               .constant(2, n)
@@ -278,7 +278,7 @@ uint16_t half_bits(uint32_t number) {
 template <class T>
 std::vector<T> run_on(metal_program &program, const char *name, std::vector<T> x, size_t results, uint32_t threads) {
     std::vector<T> y(results);
-    CHECK(dispatch(program.kernel(name)).buffer(0, x).buffer(1, y).run({threads}, {threads}).empty());
+    CHECK(launch(program.kernel(name)).buffer(0, x).buffer(1, y).run({threads}, {threads}).empty());
     return y;
 }
 
@@ -327,7 +327,7 @@ void types(metal_program &program) {
 void pace(metal_program &program) {
     std::vector<uint32_t> x(64), y(64);
     x[0] = x[32] = 1;
-    CHECK(dispatch(program.kernel("keep_pace")).buffer(0, x).buffer(1, y).run({64}, {64}).empty());
+    CHECK(launch(program.kernel("keep_pace")).buffer(0, x).buffer(1, y).run({64}, {64}).empty());
     for (uint32_t i = 0; i < 64; ++i) {
         CHECK(x[i] == 1u << i % 32);
         CHECK(y[i] == (i % 32 == 0 ? 14 : 7));
@@ -337,7 +337,7 @@ void pace(metal_program &program) {
 void divergence(metal_program &program) {
     std::vector<uint32_t> x(64), y(64);
     for (uint32_t i = 0; i < 64; ++i) x[i] = i % 32 + 1;
-    CHECK(dispatch(program.kernel("diverge")).buffer(0, x).buffer(1, y).run({64}, {64}).empty());
+    CHECK(launch(program.kernel("diverge")).buffer(0, x).buffer(1, y).run({64}, {64}).empty());
     for (uint32_t i = 0; i < 64; ++i) {
         const uint32_t lane = i % 32;
         /* 1 + 4 + ... + 31, and the largest of 2, 5, ..., 32. */
@@ -347,7 +347,7 @@ void divergence(metal_program &program) {
     }
     const auto run = [&](const char *name) {
         std::fill(y.begin(), y.end(), 0);
-        CHECK(dispatch(program.kernel(name)).buffer(0, y).run({64}, {64}).empty());
+        CHECK(launch(program.kernel(name)).buffer(0, y).run({64}, {64}).empty());
     };
     run("join");
     CHECK(std::count(y.begin(), y.end(), 0u) == 64);
@@ -361,7 +361,7 @@ void divergence(metal_program &program) {
 
 void missing_lanes(metal_program &program) {
     std::vector<int64_t> x(50, 1), y(100);
-    CHECK(dispatch(program.kernel("reach_beyond")).buffer(0, x).buffer(1, y).run({50}, {50}).empty());
+    CHECK(launch(program.kernel("reach_beyond")).buffer(0, x).buffer(1, y).run({50}, {50}).empty());
     CHECK(y[0] == 32 && y[64] == 18);
     for (uint32_t i = 0; i < 50; ++i) {
         const uint32_t first = i / 32 * 32;

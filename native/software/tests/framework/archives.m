@@ -81,10 +81,10 @@ static void test_damage(void) {
         [[whole subdataWithRange:NSMakeRange(0, length)] writeToFile:path atomically:NO];
         CHECK(make_archive(path, &error) == nil && [error code] == MTLBinaryArchiveErrorInvalidFile);
     }
-    const NSUInteger places[] = {0, 9, 12, 16, 20, 28, 40, [whole length] / 2, [whole length] - 1};
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+    const NSUInteger offsets[] = {0, 9, 12, 16, 20, 28, 40, [whole length] / 2, [whole length] - 1};
+    for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
         NSMutableData *changed = [[whole mutableCopy] autorelease];
-        ((uint8_t *)[changed mutableBytes])[places[i]] ^= 0x41;
+        ((uint8_t *)[changed mutableBytes])[offsets[i]] ^= 0x41;
         [changed writeToFile:path atomically:NO];
         id<MTLBinaryArchive> read = make_archive(path, &error);
         /* An archive with a changed name can be read: the name is that of another kernel, which nobody asks for. */

@@ -18,7 +18,7 @@ static NSString *const bad_source =
      "kernel void trap(device int *values [[buffer(0)]]) { if (values[0] == 0) __builtin_trap(); }\n"
      "kernel void fine(device int *values [[buffer(0)]], uint i [[thread_position_in_grid]]) { values[i] = int(i); }\n";
 
-static id<MTLCommandBuffer> launch(id<MTLCommandQueue> on, NSString *name, uint64_t second) {
+static id<MTLCommandBuffer> dispatch(id<MTLCommandQueue> on, NSString *name, uint64_t second) {
     id<MTLComputePipelineState> pipeline = make_pipeline(library, name);
     id<MTLBuffer> values = make_ints(64, 0, 0);
     id<MTLCommandBuffer> buffer = [on commandBuffer];
@@ -43,7 +43,7 @@ static void check_failure(NSString *name, uint64_t second, MTLCommandBufferError
     id<MTLCommandBuffer> waiting = [other commandBuffer];
     [waiting encodeWaitForEvent:event value:1];
     [waiting commit];
-    id<MTLCommandBuffer> failed = launch(queue, name, second);
+    id<MTLCommandBuffer> failed = dispatch(queue, name, second);
     CHECK([failed status] == MTLCommandBufferStatusError);
     CHECK([[[failed error] domain] isEqual:MTLCommandBufferErrorDomain]);
     CHECK([[failed error] code] == (NSInteger)code);
@@ -52,8 +52,8 @@ static void check_failure(NSString *name, uint64_t second, MTLCommandBufferError
     [event setSignaledValue:1];
     [waiting waitUntilCompleted];
     CHECK([waiting status] == MTLCommandBufferStatusCompleted);
-    CHECK([launch(other, @"fine", 0) status] == MTLCommandBufferStatusCompleted);
-    CHECK([launch(queue, @"fine", 0) status] == MTLCommandBufferStatusCompleted);
+    CHECK([dispatch(other, @"fine", 0) status] == MTLCommandBufferStatusCompleted);
+    CHECK([dispatch(queue, @"fine", 0) status] == MTLCommandBufferStatusCompleted);
     [event release];
     [other release];
 }

@@ -25,13 +25,13 @@ static void test_ping_pong(void) {
     /* The second queue is committed first: only the event can order them. */
     for (int side = 1; side >= 0; side--) {
         for (uint64_t i = 0; i < ROUNDS; i++) {
-            uint64_t turn = i * 2 + (uint64_t)side;
+            uint64_t value = i * 2 + (uint64_t)side;
             id<MTLCommandBuffer> buffer = [queues[side] commandBuffer];
-            [buffer encodeWaitForEvent:event value:turn];
+            [buffer encodeWaitForEvent:event value:value];
             id<MTLBlitCommandEncoder> encoder = [buffer blitCommandEncoder];
-            [encoder copyFromBuffer:log sourceOffset:turn toBuffer:log destinationOffset:turn + 1 size:1];
+            [encoder copyFromBuffer:log sourceOffset:value toBuffer:log destinationOffset:value + 1 size:1];
             [encoder endEncoding];
-            [buffer encodeSignalEvent:event value:turn + 1];
+            [buffer encodeSignalEvent:event value:value + 1];
             [buffer commit];
             last = side == 1 ? buffer : last;
         }

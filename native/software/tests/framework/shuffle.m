@@ -1,4 +1,4 @@
-/* Shuffled execution: dispatches of a concurrent encoder change places, except across what orders them. */
+/* Shuffled execution: dispatches of a concurrent encoder change their order, except across what orders them. */
 #include "framework_kernels.h"
 #include <sys/wait.h>
 
@@ -128,8 +128,9 @@ static NSString *orders_with_seed(const char *seed) {
     return [NSString stringWithUTF8String:text];
 }
 
-/* Command buffers of different queues change places, in a way that the seed decides, if a caller's commits come one
- * right after the other. On a busy machine they do not each time. This test runs before the process has a device. */
+/* Command buffers of different queues change their order, in a way that the seed decides, if a caller's commits come
+ * one right after the other. On a busy machine they do not each time. This test runs before the process has a device.
+ */
 static void test_queues(void) {
     NSString *seven = nil;
     bool same = false;

@@ -291,15 +291,15 @@ Expression Program::swizzled(Type type, unsigned depth) {
                 [=](unsigned thread) { return Value{from.at(thread)[index.at(thread)[0]]}; }};
     }
     std::string name;
-    std::array<unsigned, 4> places{};
+    std::array<unsigned, 4> components{};
     const char *const set = letters[below(2)];
-    for (unsigned i = 0; i < type.n; ++i) name += set[places[i] = below(size)];
+    for (unsigned i = 0; i < type.n; ++i) name += set[components[i] = below(size)];
     // Where the operands of an operator are both swizzles of what depends on a template's argument, clang finds none.
     const std::string text = from.in(primary) + "." + name;
     return {type, generic_ && type.n > 1 ? spell(type) + "(" + text + ")" : text, primary, [=](unsigned thread) {
                 const Value value = from.at(thread);
                 Value result{};
-                for (unsigned i = 0; i < type.n; ++i) result[i] = value[places[i]];
+                for (unsigned i = 0; i < type.n; ++i) result[i] = value[components[i]];
                 return result;
             }};
 }

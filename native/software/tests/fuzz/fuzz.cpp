@@ -47,7 +47,7 @@ std::string compile_and_run(Program &program) {
     char *message = nullptr;
     smtl_kernel *const kernel = smtl_kernel_load(path.c_str(), "smtl_entry", &message);
     if (kernel == nullptr) return std::string("does not load: ") + message;
-    dispatch launch(kernel);
+    launch work(kernel);
     std::vector<std::vector<unsigned char>> buffers = program.given();
     // As Metal aligns them.
     std::vector<std::unique_ptr<unsigned char[], decltype(&std::free)>> memory;
@@ -55,9 +55,9 @@ std::string compile_and_run(Program &program) {
         memory.emplace_back(
             static_cast<unsigned char *>(std::aligned_alloc(256, (buffers[i].size() + 255) / 256 * 256)), std::free);
         std::memcpy(memory[i].get(), buffers[i].data(), buffers[i].size());
-        launch.bytes(std::uint32_t(i), memory[i].get(), buffers[i].size());
+        work.bytes(std::uint32_t(i), memory[i].get(), buffers[i].size());
     }
-    error = launch.run({fuzz::threads * fuzz::groups, 1, 1}, {fuzz::threads, 1, 1});
+    error = work.run({fuzz::threads * fuzz::groups, 1, 1}, {fuzz::threads, 1, 1});
     if (!error.empty()) return "fails: " + error;
     for (std::size_t i = 0; i < buffers.size(); ++i) std::memcpy(buffers[i].data(), memory[i].get(), buffers[i].size());
     return program.difference(buffers);
@@ -71,7 +71,7 @@ std::string damaged_text(std::uint64_t seed, const std::string &file) {
     return text;
 }
 
-// A damaged source gives a library, or errors whose places exist and which quote no file's content.
+// A damaged source gives a library, or errors whose locations exist and which quote no file's content.
 std::string compile_damaged(const std::string &text) {
     const compiled library(text);
     if (library.log.find(secret) != std::string::npos) return "reads a file: " + library.log;

@@ -139,19 +139,19 @@ Statement Program::assignment() {
     if (to.count > 0) index = small(to.count, 1);
     std::string target = to.text(index.text);
     // Some of its components, in any order.
-    std::vector<unsigned> places{0, 1, 2, 3};
-    places.resize(type.n);
+    std::vector<unsigned> components{0, 1, 2, 3};
+    components.resize(type.n);
     if (type.n > 1 && chance(2)) {
-        std::shuffle(places.begin(), places.end(), random_);
-        places.resize(to.packed ? 1 : 1 + below(type.n));
+        std::shuffle(components.begin(), components.end(), random_);
+        components.resize(to.packed ? 1 : 1 + below(type.n));
         const char *const letters = to.packed ? "xyzw" : pick({"xyzw", "rgba"});
-        target += places.size() == 1 && chance(3) ? "[" + std::to_string(places[0]) + "]" : "." + [&] {
+        target += components.size() == 1 && chance(3) ? "[" + std::to_string(components[0]) + "]" : "." + [&] {
             std::string name;
-            for (const unsigned place : places) name += letters[place];
+            for (const unsigned component : components) name += letters[component];
             return name;
         }();
     }
-    const Type part{type.kind, unsigned(places.size())};
+    const Type part{type.kind, unsigned(components.size())};
     Expression value = expression(part, 2);
     std::string op;
     const bool overflows = part.n == 1 && (is_signed(type.kind) || width(type.kind) < 32);
@@ -171,8 +171,8 @@ Statement Program::assignment() {
                 each(mask, [&](unsigned thread) {
                     Value &memory = memory_[to.at(thread, unsigned(index.at(thread)[0]))];
                     const Value given = value.at(thread);
-                    for (std::size_t i = 0; i < places.size(); ++i) {
-                        Number &number = memory[places[i]];
+                    for (std::size_t i = 0; i < components.size(); ++i) {
+                        Number &number = memory[components[i]];
                         number = op.empty()
                                      ? convert(kind, type.kind, given[i])
                                      : convert(computed, type.kind,

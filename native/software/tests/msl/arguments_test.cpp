@@ -69,7 +69,7 @@ kernel void k(constant Bindings &bindings [[buffer(0)]], constant array<device f
     char *error = nullptr;
     smtl_kernel *kernel = smtl_kernel_load(library.specialize("k", {}).c_str(), "smtl_entry", &error);
     if (!CHECK(kernel != nullptr)) return;
-    CHECK(dispatch(kernel).constant(0, bindings).constant(1, list).run({4, 1, 1}, {4, 1, 1}).empty());
+    CHECK(launch(kernel).constant(0, bindings).constant(1, list).run({4, 1, 1}, {4, 1, 1}).empty());
     CHECK(out == std::vector<float>{11.5f, 22.5f, 33.5f, 0});
     smtl_kernel_release(kernel);
 }

@@ -59,7 +59,7 @@ kernel void run(device float4 *at [[buffer(0)]], device float *out [[buffer(1)]]
         CHECK(smtl::msl::translate(source).text.find(operation) == std::string::npos);
     metal_program program(source);
     std::vector<float> at{1, 2, 3, 4}, out(1);
-    CHECK(dispatch(program.kernel("run")).buffer(0, at).buffer(1, out).run({1}, {1}).empty());
+    CHECK(launch(program.kernel("run")).buffer(0, at).buffer(1, out).run({1}, {1}).empty());
     CHECK((at == std::vector<float>{2, 2, 6, 6}));
     CHECK(out[0] == 1 + 30 + 600 + 16000 + 1200000);
 }
@@ -98,7 +98,7 @@ kernel void run(device float *out [[buffer(0)]], device int *n [[buffer(1)]]) {
 )");
     std::vector<float> out(1);
     std::vector<int> bits(1);
-    CHECK(dispatch(program.kernel("run")).buffer(0, out).buffer(1, bits).run({1}, {1}).empty());
+    CHECK(launch(program.kernel("run")).buffer(0, out).buffer(1, bits).run({1}, {1}).empty());
     // The same by hand: p = (1, 2, 3, 4), q = (5, 6, 7, 8).
     const float first = 1 * 6 + 3.0f / 5 + 2 * 5 + 4.0f / 6, doubled = 1 * 2 + 2 * 2;
     const float x = 1 - 8 * 6 + 1 + 3 - 5, y = 2 - 7 * 5 + 3 + 4 - 5;
@@ -219,7 +219,7 @@ kernel void run(device int *out [[buffer(0)]], device const float4 *in [[buffer(
     for (std::size_t k = 0; k < 20; ++k) in[k] = float(k);
     std::vector<uint8_t> bytes(64);
     std::vector<int> out(64 * 6);
-    CHECK(dispatch(program.kernel("run")).buffer(0, out).buffer(1, in).buffer(2, bytes).run({64}, {64}).empty());
+    CHECK(launch(program.kernel("run")).buffer(0, out).buffer(1, in).buffer(2, bytes).run({64}, {64}).empty());
     for (int i = 0; i < 64; ++i) {
         const int v = i / ((i & 63) + 1);
         CHECK(out[i * 6] == v && out[i * 6 + 1] == 2 * v);

@@ -216,7 +216,7 @@ kernel void k(device float *out) { out[0] = z::n; out[1] = z::h; out[2] = z::u; 
 }
 
 // Kernel `k` writes 1 if the constants have the values that they must have, for c = {1, 2, 3}; what is not computed is
-// an error in their line. Each of these could be computed wrong in another place than its own.
+// an error in their line. Each of these could be computed wrong in another line than its own.
 void test_structures() {
     const float three[4] = {1, 2, 3, 0};
     smtl_constant_value value = constant(0, type_float + 2, 0);
@@ -254,7 +254,7 @@ void test_structures() {
 }
 
 // What only some values of a function constant leave open is an error at the variable, in the source's columns.
-void test_places() {
+void test_lines() {
     const compiled library(head + R"(constant int n [[function_constant(0)]];
 int steps(uint a) { int s = 0; while (a > 1) { a = (a & 1) ? a * 3 + 1 : a / 2; if (++s > 1000000) break; } return s; }
 constant float4 v = is_function_constant_defined(n) ? float4(n) : float4(1); constant int far = steps(n);
@@ -275,6 +275,6 @@ int main() {
     test_undecided_conditions();
     test_values();
     test_structures();
-    test_places();
+    test_lines();
     return check::report("msl/constant_values_test");
 }

@@ -338,7 +338,7 @@ void test_mixed_halves() {
         "kernel void k(device half *h, device bfloat *b, device float *o) {\n  o[0] = h[0] + b[0];\n  h[0] *= b[0];\n  o[1] = h[0] + 1.0f;\n}\n"
         "template <class T, class U> bool less(T a, U b) {\n  return a < b;\n}\nkernel void l(device half *h, device bfloat *b) { h[0] = less(h[0], b[0]); }\n");
     CHECK(mixed.library == nullptr);
-    for (const char *place : {":4:", ":5:", ":9:"}) CHECK(mixed.says("program_source" + std::string(place)));
+    for (const char *location : {":4:", ":5:", ":9:"}) CHECK(mixed.says("program_source" + std::string(location)));
     CHECK(mixed.says("half and bfloat cannot be combined in arithmetic") &&
           mixed.log.find("program_source:6:") == std::string::npos);
     const compiled apart(

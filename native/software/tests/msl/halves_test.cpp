@@ -40,9 +40,9 @@ struct format {
         return half ? double(std::bit_cast<_Float16>(uint16_t(bits))) : double(std::bit_cast<float>(bits << 16));
     }
     // The numbers in their order, with zero in their middle.
-    double number(int place) const {
-        place = std::min(std::max(place, -infinity), infinity);
-        return value(place < 0 ? -place | 0x8000 : place);
+    double number(int rank) const {
+        rank = std::min(std::max(rank, -infinity), infinity);
+        return value(rank < 0 ? -rank | 0x8000 : rank);
     }
 };
 
@@ -53,9 +53,9 @@ void check_value(const format &type, int bits, const uint16_t *got) {
         for (int k = 0; k < results; ++k) CHECK(std::isnan(type.value(got[k])));
         return;
     }
-    const int magnitude = bits & 0x7fff, place = bits == magnitude ? magnitude : -magnitude;
-    CHECK(type.value(got[0]) == type.number(place + 1));
-    CHECK(type.value(got[1]) == type.number(place - 1));
+    const int magnitude = bits & 0x7fff, rank = bits == magnitude ? magnitude : -magnitude;
+    CHECK(type.value(got[0]) == type.number(rank + 1));
+    CHECK(type.value(got[1]) == type.number(rank - 1));
     for (int k = 5; k < 7; ++k) {
         double whole;
         CHECK(type.value(got[k]) == std::modf(x, &whole) && (got[k] & 0x8000) == (bits & 0x8000));
@@ -69,7 +69,7 @@ void check_value(const format &type, int bits, const uint16_t *got) {
         CHECK(std::fabs(type.value(got[k]) - wanted) <=
               1.01 * (std::ldexp(std::fabs(wanted), -type.digits) + type.value(1) / 2));
     }
-    CHECK(type.value(got[2]) == type.number(place - (place > 0) + (place < 0)));
+    CHECK(type.value(got[2]) == type.number(rank - (rank > 0) + (rank < 0)));
     const double below_one = 1 - std::ldexp(1.0, -type.digits), part = type.value(got[3]);
     CHECK(part <= below_one && got[3] == got[4]);
     CHECK(std::fabs(part - std::fmin(x - std::floor(x), below_one)) <= 1.001 * std::ldexp(1.0, -type.digits - 1));
@@ -80,7 +80,7 @@ void test_every_value(const format &type) {
         type.half ? "using T = half;\nusing V = half3;\n" : "using T = bfloat;\nusing V = bfloat3;\n";
     metal_program program(names + kernel);
     std::vector<uint16_t> y(results << 16);
-    if (!CHECK(dispatch(program.kernel("run")).buffer(0, y).run({1 << 16}, {64}).empty())) return;
+    if (!CHECK(launch(program.kernel("run")).buffer(0, y).run({1 << 16}, {64}).empty())) return;
     for (int bits = 0; bits < 1 << 16; ++bits) check_value(type, bits, &y[size_t(results * bits)]);
 }
 

@@ -294,7 +294,7 @@ kernel void k(device float *a, device float *b [[buffer(1), function_constant(gi
         std::free(path);
         if (!CHECK(kernel != nullptr)) continue;
         std::vector<float> a(3, -1), b = {9};
-        dispatch call(kernel);
+        launch call(kernel);
         call.buffer(0, a);
         if (count > 0) call.buffer(1, b);
         CHECK(call.run({1}, {1}).empty() && a[0] == (count ? 5 : 7) && a[1] == (count ? 9 : -1) && a[2] == -1);
@@ -307,8 +307,8 @@ void test_names_of_the_library() {
     metal_program program(
         "kernel void divide(device float *a) { a[0] = 4; }\nnamespace n { namespace { kernel void clamp(device float *a) { a[0] = metal::clamp(9.0f, 0.0f, 5.0f); } } }\n");
     std::vector<float> a(1);
-    CHECK(dispatch(program.kernel("divide")).buffer(0, a).run({1}, {1}).empty() && a[0] == 4);
-    CHECK(dispatch(program.kernel("n::clamp")).buffer(0, a).run({1}, {1}).empty() && a[0] == 5);
+    CHECK(launch(program.kernel("divide")).buffer(0, a).run({1}, {1}).empty() && a[0] == 4);
+    CHECK(launch(program.kernel("n::clamp")).buffer(0, a).run({1}, {1}).empty() && a[0] == 5);
 }
 
 // The fast math mode keeps the limits of roots and quotients, in loops over threads that become vector code, too.
@@ -327,7 +327,7 @@ void test_fast_limits() {
         constexpr float infinity = __builtin_inff();
         std::vector<float> a(320);
         for (size_t i = 0; i < 64; ++i) a[i] = i % 3 == 0 ? infinity : i % 3 == 1 ? 0.0f : 4.0f;
-        CHECK(dispatch(kernel).buffer(0, a).run({64}, {64}).empty());
+        CHECK(launch(kernel).buffer(0, a).run({64}, {64}).empty());
         for (size_t i = 0; i < 60; i += 3) {
             CHECK(a[64 + i] == 0 && a[128 + i] == 0 && a[192 + i] == 0 && a[256 + i] == infinity);
             CHECK(a[65 + i] == infinity && a[129 + i] == infinity && a[193 + i] == infinity && a[257 + i] == 0);
@@ -428,17 +428,17 @@ void test_assigned_components() {
 template <typename T> struct complex { T re, im; };
 template <typename T> thread complex<T> &operator+=(thread complex<T> &a, complex<T> b) { a.re += b.re; a.im += b.im; return a; }
 template <typename T> thread complex<T> &operator<<=(thread complex<T> &a, int n) { a.re *= n; return a; }
-template <typename T> struct places { vec<T, 2> at[2]; };
-template <typename T> vec<T, 2> place(T x) { return {x, x + T(1)}; }
+template <typename T> struct pairs { vec<T, 2> at[2]; };
+template <typename T> vec<T, 2> pair_of(T x) { return {x, x + T(1)}; }
 template <typename T> T walk(T step) {
-    auto here = place<T>(step);
-    auto all = places<T>{{here, here}};
+    auto here = pair_of<T>(step);
+    auto all = pairs<T>{{here, here}};
     thread auto *pointer = &all;
     int n = 0;
     for (int i = 0; i < 3; ++i, here.y += 2) here.x += step * metal::max<T>(n += 1, 0), here.y <<= 1;
     if (n > 2) all.at[n - 2].x += all.at[0].y += step; else here.x += 1000;
     pointer->at[n - 3].y += n > 2 ? step : T(0);
-    place<T>(step).x;
+    pair_of<T>(step).x;
     complex<T> c = {1, 2};
     c += complex<T>{3, 4};
     c <<= 2;

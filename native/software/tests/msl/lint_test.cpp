@@ -26,9 +26,9 @@ void accepted(const std::string &source) {
 void rejected(int line, const std::string &source) {
     std::string log;
     const bool good = lint(head + source, log);
-    const std::string place = "program_source:" + std::to_string(line + 2) + ":";
-    if (!CHECK(!good && log.find(place) != std::string::npos))
-        std::fprintf(stderr, "wanted %s got: %s\nin: %s\n", place.c_str(), log.c_str(), source.c_str());
+    const std::string location = "program_source:" + std::to_string(line + 2) + ":";
+    if (!CHECK(!good && log.find(location) != std::string::npos))
+        std::fprintf(stderr, "wanted %s got: %s\nin: %s\n", location.c_str(), log.c_str(), source.c_str());
 }
 
 void test_accepted() {

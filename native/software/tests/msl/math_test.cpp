@@ -182,9 +182,9 @@ kernel void three(device const float3 *v, device float *y, uint i [[thread_posit
 }
 
 void run(metal_program &program, const char *kernel, std::vector<std::pair<void *, size_t>> buffers, uint32_t threads) {
-    dispatch launch(program.kernel(kernel));
-    for (uint32_t i = 0; i < buffers.size(); ++i) launch.bytes(i, buffers[i].first, buffers[i].second);
-    const std::string error = launch.run({threads, 1, 1}, {64, 1, 1});
+    launch work(program.kernel(kernel));
+    for (uint32_t i = 0; i < buffers.size(); ++i) work.bytes(i, buffers[i].first, buffers[i].second);
+    const std::string error = work.run({threads, 1, 1}, {64, 1, 1});
     if (!CHECK(error.empty())) std::fprintf(stderr, "%s: %s\n", kernel, error.c_str());
 }
 
@@ -362,7 +362,7 @@ void test_rounding() {
                               (isdigit(name.back()) ? "d.y" : "d") + ";\n}\n");
         const bool bfloat = name[0] == 'b';
         std::vector<float> x = {bfloat ? 69.0f : 1025.0f, 17, bfloat ? 0.03125f : 0.005f, 0};
-        CHECK(dispatch(program.kernel("run")).buffer(0, x).run({1}, {1}).empty());
+        CHECK(launch(program.kernel("run")).buffer(0, x).run({1}, {1}).empty());
         CHECK(x[3] == (bfloat ? 1176.0f : 17424.0f));
     }
 }

@@ -115,12 +115,12 @@ struct components {
 // Every choice of two to four of a vector's components, read, and written where none is named twice; names alternate.
 std::vector<std::string> swizzles_of(int count) {
     std::vector<std::string> expressions;
-    const auto add = [&](const std::vector<int> &places) {
+    const auto add = [&](const std::vector<int> &indices) {
         std::string name;
-        for (const int place : places) name += (expressions.size() % 2 ? "rgba" : "xyzw")[place];
+        for (const int index : indices) name += (expressions.size() % 2 ? "rgba" : "xyzw")[index];
         expressions.push_back("a." + name);
-        if (std::set<int>(places.begin(), places.end()).size() < places.size()) return;
-        const std::string values = std::string("xyzw").substr(0, places.size());
+        if (std::set<int>(indices.begin(), indices.end()).size() < indices.size()) return;
+        const std::string values = std::string("xyzw").substr(0, indices.size());
         expressions.push_back("(a." + name + " = V4(b.x, b.y, c.x, c.y)." + values + ", V(a))");
         expressions.push_back("(a." + name + " += V4(c.x, c.y, b.x, b.y)." + values + ", V(a))");
     };
@@ -174,7 +174,7 @@ void test_expressions(const components &of, const std::vector<std::string> &expr
     std::vector<uint64_t> p(16), t(2), e(4);
     std::vector<float> numbers = {1, 5, 2, 3, 3, 4, 1, 7, 2, 2, 6, 4};
     std::vector<int32_t> failed(expressions.size(), -1);
-    const std::string error = dispatch(program.kernel("run"))
+    const std::string error = launch(program.kernel("run"))
                                   .buffer(0, p)
                                   .buffer(1, t)
                                   .buffer(2, e)
@@ -212,7 +212,7 @@ kernel void run(device packed_float3 *p, device float *out) {
 }
 )");
     std::vector<float> p(9), out(5);
-    CHECK(dispatch(program.kernel("run")).buffer(0, p).buffer(1, out).run({1}, {1}).empty());
+    CHECK(launch(program.kernel("run")).buffer(0, p).buffer(1, out).run({1}, {1}).empty());
     CHECK(out == std::vector<float>({1, 5, 3, 18, 17.5f + 11}));
 }
 

@@ -69,7 +69,7 @@ void test_fma(const format &type, smtl_math_mode mode) {
     int wrong = 0;
     for (uint32_t seed = 1; seed <= 3; ++seed) {
         std::vector<uint16_t> x = triples(type, count, seed), y(2 * count);
-        if (!CHECK(dispatch(program.kernel("run")).buffer(0, x).buffer(1, y).run({count}, {256}).empty())) return;
+        if (!CHECK(launch(program.kernel("run")).buffer(0, x).buffer(1, y).run({count}, {256}).empty())) return;
         for (size_t i = 0; i < count; ++i) {
             const double exact = type.value(x[3 * i]) * type.value(x[3 * i + 1]) + type.value(x[3 * i + 2]);
             const int wanted = type.fma(x[3 * i], x[3 * i + 1], x[3 * i + 2]);
@@ -102,7 +102,7 @@ kernel void run(device float *out) {
 }
 )");
     std::vector<float> out(15);
-    CHECK(dispatch(program.kernel("run")).buffer(0, out).run({1}, {1}).empty());
+    CHECK(launch(program.kernel("run")).buffer(0, out).run({1}, {1}).empty());
     const float wanted[15] = {5000, 10000,  0.8f,  5.0f / 65536, 0.6f, 300,   64992, 150,
                               -300, -39800, 40009, 3000,         -1,   5e18f, 300};
     for (size_t i = 0; i < 15; ++i) {

@@ -112,8 +112,8 @@ void run_kernels() {
     for (const std::string &from : floats) {
         for (const integer_type &to : integers) {
             std::vector<std::uint64_t> out(n * forms.size());
-            dispatch launch(program.kernel(from + "_to_" + to.name));
-            CHECK(launch.buffer(0, in).buffer(1, out).constant(2, n).run({n, 1, 1}, {n, 1, 1}).empty());
+            launch work(program.kernel(from + "_to_" + to.name));
+            CHECK(work.buffer(0, in).buffer(1, out).constant(2, n).run({n, 1, 1}, {n, 1, 1}).empty());
             for (std::size_t f = 0; f < forms.size(); ++f) {
                 for (std::uint32_t i = 0; i < n; ++i) {
                     float value = in[i];
@@ -145,8 +145,8 @@ void fold_constants() {
     const int most = std::numeric_limits<int>::max(), least = std::numeric_limits<int>::min();
     metal_program program(source.substr(head.size()));
     std::vector<int> out(16, 55);
-    dispatch launch(program.kernel("f"));
-    CHECK(launch.buffer(0, out).run({1, 1, 1}, {1, 1, 1}).empty());
+    launch work(program.kernel("f"));
+    CHECK(work.buffer(0, out).run({1, 1, 1}, {1, 1, 1}).empty());
     const float big = 3.99e9f;
     int bits;
     std::memcpy(&bits, &big, sizeof bits);

@@ -146,7 +146,7 @@ void test_pointers() {
     cases.check();
 }
 
-void test_places() {
+void test_contexts() {
     // Templates, macros, and overloads that say the same otherwise.
     const std::string work =
         "t[0] = float(i) + 1;" + barrier + "if (i == 5) t[0] = 100;" + barrier + "a[i] = t[0]; }\n";
@@ -295,7 +295,7 @@ void test_generated() {
 int main() {
     test_forms();
     test_pointers();
-    test_places();
+    test_contexts();
     test_refused();
     test_generated();
     return check::report("msl/storage_test");

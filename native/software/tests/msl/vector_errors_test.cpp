@@ -1,4 +1,4 @@
-// What Metal's vectors lack, as errors at the place in the source.
+// What Metal's vectors lack, as errors at the position in the source.
 #include <algorithm>
 #include <string>
 #include <utility>

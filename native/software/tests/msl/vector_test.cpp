@@ -203,7 +203,7 @@ public:
     }
 
 private:
-    dispatch launch_;
+    launch launch_;
     const char *name_;
     uint32_t index_ = 0;
 };

@@ -23,7 +23,7 @@ typedef struct {
 #define FOR_ALL_MEMBERS(M) \
     M(position) M(weight) M(cell) M(shade) M(pose) M(turn) M(code) M(colour) M(rest) M(big) M(small) M(last)
 
-/* For each member its place and its bytes, and then the bytes of the whole. */
+/* For each member its offset and its bytes, and then the bytes of the whole. */
 enum {
     MEMBERS = 12,
     NUMBERS = 2 * MEMBERS + 1

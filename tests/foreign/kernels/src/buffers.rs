@@ -83,7 +83,7 @@ impl Output {
     }
 }
 
-/// An argument of a kernel, at the index of its place.
+/// An argument of a kernel, at its index.
 #[derive(Clone)]
 pub enum Arg<'a> {
     /// Read by the kernel.

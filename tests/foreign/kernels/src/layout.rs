@@ -11,14 +11,14 @@ pub fn contiguous(shape: &[usize]) -> Vec<usize> {
 
 /// For each element of a tensor, in order, where it lies.
 pub fn indices(shape: &[usize], strides: &[usize]) -> Vec<usize> {
-    let mut places = vec![0];
+    let mut offsets = vec![0];
     for (length, stride) in shape.iter().zip(strides) {
-        places = places
+        offsets = offsets
             .iter()
-            .flat_map(|place| (0..*length).map(move |index| place + index * stride))
+            .flat_map(|offset| (0..*length).map(move |index| offset + index * stride))
             .collect();
     }
-    places
+    offsets
 }
 
 /// How many elements a tensor has.
@@ -37,8 +37,8 @@ pub fn extent(shape: &[usize], strides: &[usize]) -> usize {
 
 /// The elements of a tensor, in order.
 pub fn gather(values: &[f64], shape: &[usize], strides: &[usize]) -> Vec<f64> {
-    let places = indices(shape, strides);
-    places.into_iter().map(|place| values[place]).collect()
+    let offsets = indices(shape, strides);
+    offsets.into_iter().map(|offset| values[offset]).collect()
 }
 
 /// Views that are not contiguous: transposed, with a dimension repeated, with gaps.

@@ -84,14 +84,14 @@ impl Checked {
             AddressSpace::Storage { access } => access.contains(StorageAccess::STORE),
             space => return Err(format!("{name} is in {space:?}")),
         };
-        let place = variable.binding.as_ref().ok_or("nothing is bound")?;
+        let binding = variable.binding.as_ref().ok_or("nothing is bound")?;
         let size = self.size(variable.ty, program.length);
         let mut numbers = Vec::new();
         self.numbers(variable.ty, 0, program.length, &mut numbers);
         Ok(Binding {
             name,
-            group: place.group,
-            binding: place.binding,
+            group: binding.group,
+            binding: binding.binding,
             written,
             // Every buffer of Vulkan's has a multiple of four bytes.
             size: size.next_multiple_of(16),

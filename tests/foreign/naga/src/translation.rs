@@ -74,7 +74,7 @@ impl Translation {
 
 fn options(entry: &EntryPoint, policy: BoundsCheckPolicy) -> msl::Options {
     let resources = entry.bindings.iter().enumerate().map(|(index, bound)| {
-        let place = ResourceBinding {
+        let binding = ResourceBinding {
             group: bound.group,
             binding: bound.binding,
         };
@@ -83,7 +83,7 @@ fn options(entry: &EntryPoint, policy: BoundsCheckPolicy) -> msl::Options {
             mutable: bound.written,
             ..msl::BindTarget::default()
         };
-        (place, target)
+        (binding, target)
     });
     let resources = msl::EntryPointResources {
         resources: resources.collect(),
@@ -110,12 +110,12 @@ fn has_open_length(module: &Module, variable: &GlobalVariable) -> bool {
 }
 
 fn length(entry: &EntryPoint, variable: &GlobalVariable) -> u32 {
-    let place = |group, binding| {
-        let place = ResourceBinding { group, binding };
-        variable.binding.as_ref() == Some(&place)
+    let is_bound_at = |group, binding| {
+        let binding = ResourceBinding { group, binding };
+        variable.binding.as_ref() == Some(&binding)
     };
     let mut bindings = entry.bindings.iter();
     bindings
-        .find(|bound| place(bound.group, bound.binding))
+        .find(|bound| is_bound_at(bound.group, bound.binding))
         .map_or(0, |bound| bound.size as u32)
 }

@@ -93,7 +93,7 @@ impl<'a> Arguments<'a> {
     /// `x0`, `x1` and so on.
     pub fn list(&self) -> Vec<Tensor<'a>> {
         (0..)
-            .map_while(|place| self.given(&format!("x{place}")))
+            .map_while(|index| self.given(&format!("x{index}")))
             .collect()
     }
 

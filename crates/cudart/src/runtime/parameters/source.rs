@@ -120,26 +120,26 @@ impl<'a> Source<'a> {
     /// Whether the tokens of a type may name a reference.
     pub(super) fn may_be_reference(&self, tokens: &[&str]) -> bool {
         let words = ["&", "and", "bitand", "auto", "decltype", "typeof"];
-        tokens.iter().enumerate().any(|(place, word)| {
-            let before = tokens[..place].last().copied().unwrap_or_default();
+        tokens.iter().enumerate().any(|(index, word)| {
+            let before = tokens[..index].last().copied().unwrap_or_default();
             let is_member = *word == ":" && !matches!(before, "metal" | "simd" | ":");
             // As in `add_lvalue_reference_t<float>`.
-            let is_trait = word.ends_with("_t") && tokens.get(place + 1) == Some(&"<");
+            let is_trait = word.ends_with("_t") && tokens.get(index + 1) == Some(&"<");
             let is_alias = self.aliases.contains(word) || self.is_hidden(word);
             is_member || is_trait || is_alias || words.contains(word)
         })
     }
 
     fn find_aliases(&mut self) -> Result<(), Why> {
-        for (place, word) in self.tokens.iter().enumerate() {
+        for (index, word) in self.tokens.iter().enumerate() {
             if !matches!(*word, "using" | "typedef") {
                 continue;
             }
-            let statement = statement(&self.tokens[place + 1..]);
+            let statement = statement(&self.tokens[index + 1..]);
             if statement.iter().any(|word| self.macros.contains(word)) {
                 return Err("the source has a macro in an alias");
             }
-            let before = self.tokens[..place].last().copied().unwrap_or(";");
+            let before = self.tokens[..index].last().copied().unwrap_or(";");
             let has_space = statement.iter().any(|word| SPACES.contains(word));
             let is_template = !matches!(before, ";" | "{" | "}" | ":");
             if has_space || is_template || self.may_be_reference(&statement) {
@@ -222,7 +222,7 @@ impl<'a> Open<'a> {
 
 /// Refuses words that may give a kernel another name, or make tokens that the source does not show.
 fn check_words(all: &[&str], kernel: &str) -> Result<(), Why> {
-    let is_read = |(place, token): (usize, &&str)| match (*token, &all[place + 1..]) {
+    let is_read = |(index, token): (usize, &&str)| match (*token, &all[index + 1..]) {
         ("host_name", ["(", name, ")", ..]) => {
             name.starts_with('"') && !name.contains('\\') && name.trim_matches('"') != kernel
         }

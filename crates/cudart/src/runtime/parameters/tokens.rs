@@ -56,10 +56,10 @@ fn is_word(c: char) -> bool {
 fn word_length(text: &str) -> usize {
     let is_number = text.starts_with(|c: char| c.is_ascii_digit());
     let mut chars = text.char_indices().peekable();
-    while let Some((place, c)) = chars.next() {
+    while let Some((offset, c)) = chars.next() {
         let is_quote = c == '\'' && chars.peek().is_some_and(|(_, next)| is_word(*next));
         if !is_word(c) && !(is_number && (is_quote || c == '.')) {
-            return place;
+            return offset;
         }
     }
     text.len()

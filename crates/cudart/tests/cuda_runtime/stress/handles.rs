@@ -32,7 +32,7 @@ unsafe impl Sync for Stream {}
 impl Stream {
     pub(super) fn new(flags: u32) -> Result<Stream> {
         let mut stream = ptr::null_mut();
-        // SAFETY: a place for the handle.
+        // SAFETY: a pointer to the handle.
         let code = unsafe { cudaStreamCreateWithFlags(&mut stream, flags) };
         check("cudaStreamCreateWithFlags", code)?;
         Ok(Stream(stream))
@@ -52,7 +52,7 @@ pub(super) struct Event(pub(super) cudaEvent_t);
 impl Event {
     pub(super) fn new(flags: u32) -> Result<Event> {
         let mut event = ptr::null_mut();
-        // SAFETY: a place for the handle.
+        // SAFETY: a pointer to the handle.
         let code = unsafe { cudaEventCreateWithFlags(&mut event, flags) };
         check("cudaEventCreateWithFlags", code)?;
         Ok(Event(event))
@@ -75,7 +75,7 @@ unsafe impl Sync for Module {}
 impl Module {
     pub(super) fn new(source: &CStr) -> Result<Module> {
         let mut module = ptr::null_mut();
-        // SAFETY: a place for the handle and a C string.
+        // SAFETY: a pointer to the handle and a C string.
         let code = unsafe { cudaMetalRegisterSource(&mut module, source.as_ptr()) };
         check("cudaMetalRegisterSource", code)?;
         Ok(Module(module))
@@ -83,7 +83,7 @@ impl Module {
 
     pub(super) fn function(&self, name: &CStr) -> Result<cudaMetalFunction_t> {
         let mut function = ptr::null_mut();
-        // SAFETY: a place for the handle and a C string.
+        // SAFETY: a pointer to the handle and a C string.
         let code = unsafe { cudaMetalGetFunction(&mut function, self.0, name.as_ptr()) };
         check("cudaMetalGetFunction", code)?;
         Ok(function)
@@ -114,7 +114,7 @@ pub(super) struct Memory {
 impl Memory {
     pub(super) fn new(kind: Kind, length: usize) -> Result<Memory> {
         let mut pointer = ptr::null_mut();
-        // SAFETY: a place for the pointer.
+        // SAFETY: a result pointer.
         let code = unsafe {
             match kind {
                 Kind::Device => cudaMalloc(&mut pointer, length),

@@ -135,13 +135,13 @@ impl<'a> Program<'a> {
             self.random.random_range(0..KINDS.len()),
             self.random.random_range(0..KINDS.len()),
         );
-        let place = cells[to].memory.at(start);
+        let written = cells[to].memory.at(start);
         let on_host = matches!(cells[to].memory.kind, Kind::Pinned | Kind::Managed);
         match self.random.random_range(0..5) {
             0 => {
                 let value: u8 = self.random.random();
                 // SAFETY: the range is in the memory.
-                let code = unsafe { cudaMemsetAsync(place, value.into(), count, stream) };
+                let code = unsafe { cudaMemsetAsync(written, value.into(), count, stream) };
                 check("cudaMemsetAsync", code)?;
                 cells[to].model[range].fill(value);
             }
@@ -149,17 +149,17 @@ impl<'a> Program<'a> {
                 let bytes: Vec<u8> = (0..count).map(|_| self.random.random()).collect();
                 let (from, kind) = (bytes.as_ptr().cast(), cudaMemcpyDefault);
                 // SAFETY: the range is in the memory, and the vector has the bytes until the call returns.
-                let code = unsafe { cudaMemcpyAsync(place, from, count, kind, stream) };
+                let code = unsafe { cudaMemcpyAsync(written, from, count, kind, stream) };
                 check("cudaMemcpyAsync", code)?;
                 cells[to].model[range].copy_from_slice(&bytes);
             }
             2 => {
-                self.add(place, count, stream)?;
+                self.add(written, count, stream)?;
                 add_to(&mut cells[to].model[range], 3);
             }
             3 if on_host => {
                 let bytes = Box::new(Bytes {
-                    start: place.cast(),
+                    start: written.cast(),
                     length: count,
                 });
                 let context = Box::into_raw(bytes).cast();
@@ -173,7 +173,7 @@ impl<'a> Program<'a> {
                 let source = cells[from].memory.at(start);
                 let kind = cudaMemcpyDefault;
                 // SAFETY: the ranges are in their memories.
-                let code = unsafe { cudaMemcpyAsync(place, source, count, kind, stream) };
+                let code = unsafe { cudaMemcpyAsync(written, source, count, kind, stream) };
                 check("cudaMemcpyAsync", code)?;
                 let bytes = cells[from].model[range.clone()].to_vec();
                 cells[to].model[range].copy_from_slice(&bytes);
@@ -184,9 +184,9 @@ impl<'a> Program<'a> {
     }
 
     /// A kernel that adds 3 to bytes.
-    fn add(&self, place: *mut c_void, count: usize, stream: cudaStream_t) -> Result<()> {
+    fn add(&self, bytes: *mut c_void, count: usize, stream: cudaStream_t) -> Result<()> {
         let function = ptr::without_provenance(self.shared.add);
-        let (mut values, mut term, mut length) = (place, 3u32, count as u32);
+        let (mut values, mut term, mut length) = (bytes, 3u32, count as u32);
         let arguments: &mut [*mut c_void] = &mut [
             ptr::from_mut(&mut values).cast(),
             ptr::from_mut(&mut term).cast(),

@@ -15,7 +15,7 @@ MTL_EXPORT
 @protected
     NSUInteger _lengths[16];
     MPSDimensionSlice _slices[16];
-    NSUInteger _order[16]; /* the dimension that stands at each place once transposed */
+    NSUInteger _order[16]; /* the dimension that stands at each index once transposed */
 }
 @property (readwrite, nonatomic) MPSDataType dataType;
 @property (readwrite, nonatomic) NSUInteger numberOfDimensions;

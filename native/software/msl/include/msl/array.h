@@ -32,7 +32,7 @@ template <class T, class... Others> array(T, Others...) -> array<T, 1 + sizeof..
 namespace smtl {
 
 // An array in a named address space, with members that know the space (passes/spaces/elements.h). P is a pointer.
-template <class P, size_t N> struct placed_array {
+template <class P, size_t N> struct qualified_array {
     P elements;
 
     constexpr size_t size() const { return N; }
@@ -44,17 +44,19 @@ template <class P, size_t N> struct placed_array {
     constexpr auto &back() const { return elements[N - 1]; }
 };
 // A value stays a value, over which a loop can go. No function returns an array of C.
-template <class T> constexpr metal::conditional_t<__is_array(T), T &&, T> placed(T &&x) { return static_cast<T &&>(x); }
-#define SMTL_PLACED(qualified)                                                                                      \
-    template <class T, size_t N> constexpr placed_array<qualified T *, N> placed(qualified metal::array<T, N> &x) { \
-        return {x.elements};                                                                                        \
+template <class T> constexpr metal::conditional_t<__is_array(T), T &&, T> qualified(T &&x) {
+    return static_cast<T &&>(x);
+}
+#define SMTL_QUALIFIED(space)                                                                                     \
+    template <class T, size_t N> constexpr qualified_array<space T *, N> qualified(space metal::array<T, N> &x) { \
+        return {x.elements};                                                                                      \
     }
-SMTL_PLACED(SMTL_DEVICE)
-SMTL_PLACED(const SMTL_DEVICE)
-SMTL_PLACED(SMTL_THREADGROUP)
-SMTL_PLACED(const SMTL_THREADGROUP)
-SMTL_PLACED(SMTL_CONSTANT)
-#undef SMTL_PLACED
+SMTL_QUALIFIED(SMTL_DEVICE)
+SMTL_QUALIFIED(const SMTL_DEVICE)
+SMTL_QUALIFIED(SMTL_THREADGROUP)
+SMTL_QUALIFIED(const SMTL_THREADGROUP)
+SMTL_QUALIFIED(SMTL_CONSTANT)
+#undef SMTL_QUALIFIED
 
 }  // namespace smtl
 #endif

@@ -46,17 +46,17 @@ constexpr SMTL_CONSTANT char (&operator->*(const char (&text)[Length], constant_
 }
 
 // Operands of a conditional, which are A and B. `(operand<A, B>(), x)` is x, and names no space where x lies in one,
-// unless both are places of one type in one space; nothing if x is nothing. A value stays a value, which lives as long
+// unless both are lvalues of one type in one space; nothing if x is nothing. A value stays a value, which lives as long
 // as a reference to it. An array stays as it is, for its address keeps the space.
 struct value_mark {};
-struct place_mark {};
+struct lvalue_mark {};
 template <class A, class B> constexpr bool are_alike = false;
 template <class A, class B>
 constexpr bool are_alike<A &, B &> = metal::is_same_v<metal::remove_cv_t<A>, metal::remove_cv_t<B>>;
 template <class A = void, class B = void> constexpr auto operand() {
-    return metal::conditional_t<are_alike<A, B>, place_mark, value_mark>();
+    return metal::conditional_t<are_alike<A, B>, lvalue_mark, value_mark>();
 }
-template <class T> constexpr T operator,(place_mark, T &&x) { return static_cast<T &&>(x); }
+template <class T> constexpr T operator,(lvalue_mark, T &&x) { return static_cast<T &&>(x); }
 template <class T> constexpr T operator,(value_mark, T &&x) { return static_cast<T &&>(x); }
 #define SMTL_OPERAND(unchanging, space)                            \
     template <class T, class = metal::enable_if_t<!__is_array(T)>> \

@@ -78,23 +78,23 @@ template <int N> SMTL_FUNCTION constexpr native_t<int, N> component_numbers() {
 
 // Not loops: the optimiser leaves these as they are, and vectors that are indexed by variables in memory.
 template <class T, int N, int Size>
-SMTL_FUNCTION native_t<T, N> gather(const native_t<T, Size> &from, native_t<int, N> places) {
+SMTL_FUNCTION native_t<T, N> gather(const native_t<T, Size> &from, native_t<int, N> indices) {
     const T *components = reinterpret_cast<const T *>(&from);
     // Not the bool itself: clang fills a vector with -1 for true.
-    native_t<T, N> result = typename component<T>::type(components[places[0]]);
-    result[1] = components[places[1]];
-    if constexpr (N > 2) result[2] = components[places[2]];
-    if constexpr (N > 3) result[3] = components[places[3]];
+    native_t<T, N> result = typename component<T>::type(components[indices[0]]);
+    result[1] = components[indices[1]];
+    if constexpr (N > 2) result[2] = components[indices[2]];
+    if constexpr (N > 3) result[3] = components[indices[3]];
     return result;
 }
 
 template <class T, int N, int Size>
-SMTL_FUNCTION void scatter(native_t<T, Size> &to, native_t<int, N> places, native_t<T, N> values) {
+SMTL_FUNCTION void scatter(native_t<T, Size> &to, native_t<int, N> indices, native_t<T, N> values) {
     T *components = reinterpret_cast<T *>(&to);
-    components[places[0]] = T(values[0]);
-    components[places[1]] = T(values[1]);
-    if constexpr (N > 2) components[places[2]] = T(values[2]);
-    if constexpr (N > 3) components[places[3]] = T(values[3]);
+    components[indices[0]] = T(values[0]);
+    components[indices[1]] = T(values[1]);
+    if constexpr (N > 2) components[indices[2]] = T(values[2]);
+    if constexpr (N > 3) components[indices[3]] = T(values[3]);
 }
 #endif
 

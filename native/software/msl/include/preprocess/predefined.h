@@ -105,7 +105,7 @@
 #define M_SQRT1_2_BF bfloat(M_SQRT1_2_F)
 
 // The compiler's built-in functions under the names that Apple's gives them. Kernels call these where they add
-// overloads to the standard library's functions. Most of those of lanes are macros, so that a call's place stays its
+// overloads to the standard library's functions. Most of those of lanes are macros, so that a call's position stays its
 // own; the others are functions (msl/builtins.h, smtl/simd.h).
 #define __METAL_MEMORY_SCOPE_SYSTEM__ 3 /* there is metal::thread_scope_system */
 #define __METAL_FAST_MATH__ true

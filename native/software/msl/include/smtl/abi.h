@@ -39,7 +39,7 @@
 /* The same: lanes wait there until others have left the branches before theirs; see region.h. */
 #define SMTL_TURN_SITE 0x20000000u
 
-/* A meeting of the lanes of one simdgroup at one place of the program. */
+/* A meeting of the lanes of one simdgroup at one point of the program. */
 struct smtl_exchange {
     uint32_t active;   /* the lanes that took part */
     uint32_t combined; /* zero until a lane has filled `result`; kernel code sets it */
@@ -83,10 +83,10 @@ enum smtl_touch : uint32_t {
 
 struct smtl_core;
 
-/* What the code of an instrumented kernel calls; see sanitize.h. `place` is an address in the kernel's code, or NULL
+/* What the code of an instrumented kernel calls; see sanitize.h. `caller` is an address in the kernel's code, or NULL
  * for that of the call. */
 struct smtl_sanitizer {
-    void (*touch)(smtl_core *core, const volatile void *address, size_t size, uint32_t touch, const void *place);
+    void (*touch)(smtl_core *core, const volatile void *address, size_t size, uint32_t touch, const void *caller);
     void (*fence)(smtl_core *core, uint32_t memory);
     void (*simdgroup_barrier)(smtl_core *core, uint32_t memory);
     /* The running thread takes the value of a lane that is inactive in the exchange that it has come from. */
@@ -183,7 +183,7 @@ struct smtl_parameter {
     size_t size; /* bytes that must be there: of the whole type for references, 0 for pointers */
 };
 
-/* One place in the machine code that can block: where the flag is that says so, relative to this record. */
+/* One point of the machine code that can block: where the flag is that says so, relative to this record. */
 struct smtl_blocking_site {
     int64_t flag_offset;
 };

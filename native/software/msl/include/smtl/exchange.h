@@ -9,8 +9,8 @@ namespace smtl {
 constexpr uint32_t simd_width = SMTL_SIMDGROUP_WIDTH;
 constexpr uint32_t all_lanes = ~0u;
 
-/* The place in the source of a call, in source order: macros make lines of some thousand columns. Default arguments of
- * this form are evaluated at the call. */
+/* The position of a call in the source, in source order: macros make lines of some thousand columns. Default arguments
+ * of this form are evaluated at the call. */
 #define SMTL_SITE                                                                                           \
     uint32_t site =                                                                                         \
         (uint32_t(__builtin_LINE()) % (SMTL_TURN_SITE >> SMTL_SITE_COLUMN_BITS) << SMTL_SITE_COLUMN_BITS) + \

@@ -10,7 +10,7 @@ constexpr uint32_t tile_size = 8;
 
 typedef float tile_row __attribute__((ext_vector_type(8)));
 
-/* Two rows, their elements taking turns. A product then needs no shuffles in registers but one for each row of the
+/* Two rows, their elements interleaved. A product then needs no shuffles in registers but one for each row of the
  * right factor: two elements of a column of the left one lie side by side, to be broadcast by a load. */
 typedef float row_pair __attribute__((ext_vector_type(16)));
 

@@ -9,7 +9,7 @@
 namespace smtl::msl {
 namespace {
 
-void refuse_place(Source &source, Index name) {
+void refuse_space(Source &source, Index name) {
     source.problem(name, "'" + std::string(source[name].text) +
                              "' is not a local variable and must be in the constant address space");
 }
@@ -24,7 +24,7 @@ void check_program_variable(Source &source, const Declaration &declaration) {
         is_static = is_static || source[i].is("static");
     }
     const Token &stop = source[declaration.head_end];
-    if (is_static && (stop.is("=") || stop.is(";") || stop.is("{"))) refuse_place(source, declaration.head_end - 1);
+    if (is_static && (stop.is("=") || stop.is(";") || stop.is("{"))) refuse_space(source, declaration.head_end - 1);
 }
 
 // A pointer variable lies somewhere itself, apart from what it points to: `constant float *constant p`.
@@ -47,7 +47,7 @@ void check_program_pointers(Source &source, const Declaration &declaration) {
         bool fixed = unchanging;
         for (Index j = declarator.name; !source[j - 1].is("*") && j > declaration.begin; --j)
             fixed = fixed || source[j - 1].is("const");
-        if (declarator.spaces.empty() && (!fixed || source.checking())) refuse_place(source, declarator.name);
+        if (declarator.spaces.empty() && (!fixed || source.checking())) refuse_space(source, declarator.name);
     }
 }
 
@@ -125,7 +125,7 @@ void ConstantVariables::edit(const Declaration &declaration) {
         declaration.parameters && constant < declaration.name_begin && source_[declaration.head_end].is(";");
     const bool typed =
         declaration.head_end > declaration.begin + 1 && (declaration.name_end == declaration.head_end || constructed);
-    // A variable that changes would be shared by all threads of all dispatches.
+    // A variable that changes would be shared by all threads of all launches.
     if (constant == end && typed && (source_.checking() || !unchanging)) check_program_variable(source_, declaration);
     if (source_.checking()) {
         if (constant != end && typed) source_[constant].replace("__constant");

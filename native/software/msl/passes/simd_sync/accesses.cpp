@@ -128,7 +128,7 @@ Index FunctionSync::control(Index begin, Index end) {
     return i;
 }
 
-// The loop's body once more, after its first turn. Loops inside it have been repeated already.
+// The loop's body once more, after its first iteration. Loops inside it have been repeated already.
 void FunctionSync::repeat(Range head, Index body, Index end) {
     expression(head, {});
     if (repeating_ || body >= end) return;

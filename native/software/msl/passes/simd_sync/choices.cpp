@@ -46,8 +46,8 @@ std::vector<Range> FunctionSync::Regions::declared_names(Range range,
     return names;
 }
 
-// A choice in parentheses of which a place is left: `(c ? a : b) = x`, `++(c ? a : b)`, `(c ? a : b).x`
-bool FunctionSync::Regions::is_place(Range range) const {
+// A choice in parentheses that is an lvalue: `(c ? a : b) = x`, `++(c ? a : b)`, `(c ? a : b).x`
+bool FunctionSync::Regions::is_lvalue(Range range) const {
     const Token &before = source[range.begin - 2], &behind = source[range.end + 1];
     const bool enclosed = source[range.begin - 1].is("(") && source[range.end].is(")");
     return enclosed && (is_assignment(behind) || is_increment(behind) || behind.is(".") || behind.is("[") ||
@@ -55,14 +55,14 @@ bool FunctionSync::Regions::is_place(Range range) const {
 }
 
 // The same of what may be chosen. Where names of functions do not tell, an operator may talk, but not one of constants,
-// and none chooses between places.
-bool FunctionSync::Regions::chosen_talks(Range range, bool place) const {
+// and none chooses between lvalues.
+bool FunctionSync::Regions::chosen_talks(Range range, bool lvalue) const {
     if (!function.lanes_.anything_talks) return talks(range);
     for (Index i = range.begin; i < range.end; ++i) {
         const Token &token = source[i];
         const bool constant = token.is("true") || token.is("false") ||
                               (function.lanes_.constants.contains(token.text) && !is_variable(token.text));
-        if (token.is("(") || token.is("[") || token.is("{") || (token.is_identifier() && !constant && !place))
+        if (token.is("(") || token.is("[") || token.is("{") || (token.is_identifier() && !constant && !lvalue))
             return true;
     }
     return false;
@@ -85,7 +85,7 @@ void FunctionSync::Regions::find_choices(Range range, const std::vector<Range> &
     const auto finish = [&](Index end) {
         const Piece &piece = pieces.back();
         if (piece.choice == 0 || is_constant({piece.begin, piece.last}) ||
-            !chosen_talks({piece.choice, end}, is_place({piece.begin, end})))
+            !chosen_talks({piece.choice, end}, is_lvalue({piece.begin, end})))
             return;
         // Two parts that call one function must not meet in it.
         for (std::size_t n = 1; n < piece.operands.size(); ++n) {

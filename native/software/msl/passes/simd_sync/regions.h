@@ -64,8 +64,8 @@ struct FunctionSync::Regions {
     bool is_constant(Range condition) const;
     bool is_reference(Index symbol) const;
     std::vector<Range> declared_names(Range range, const std::vector<Declarator> &declarators) const;
-    bool is_place(Range range) const;
-    bool chosen_talks(Range range, bool place) const;
+    bool is_lvalue(Range range) const;
+    bool chosen_talks(Range range, bool lvalue) const;
     void find_choices(Range range, const std::vector<Range> &names);
     Index past_arguments(Index open, Index end) const;
 

@@ -106,15 +106,15 @@ public:
             const Token &token = source_[i];
             if (token.is(";") || token.is("{") || token.is("}")) statement_ = i + 1;
             if (token.is("(") || token.is("[") || token.is("{")) {
-                if (token.is("[") && !source_.opens_attribute(i)) place(i - 1, i, open);
+                if (token.is("[") && !source_.opens_attribute(i)) qualify(i - 1, i, open);
                 open.push_back(i);
             } else if (token.is(")") || token.is("]") || token.is("}")) {
                 if (!open.empty()) open.pop_back();
             } else if (gives_elements(i)) {
-                place(i - 1, i, open);
+                qualify(i - 1, i, open);
             } else if (token.is(":") && !open.empty() && is_loop(open.back())) {
                 const Index past = source_.skip_group(open.back(), source_.size() - 1);
-                if (chain_begin(past - 2) == i + 1) place(past - 2, past - 1, open);
+                if (chain_begin(past - 2) == i + 1) qualify(past - 2, past - 1, open);
             }
         }
     }
@@ -169,7 +169,7 @@ private:
 
     // Whether an expression begins there from which a reference or a pointer may be made, and not a declarator. Indices
     // are values.
-    bool may_be_place(Index begin, const std::vector<Index> &open) const {
+    bool may_be_lvalue(Index begin, const std::vector<Index> &open) const {
         constexpr std::array<std::string_view, 23> before_expressions = {
             "=", "?",  ":",  "{",  "return", "+",  "-",  "/", "%",  "^",  "|",   "!",
             "~", "||", "&&", "==", "!=",     "<=", ">=", "<", "<<", ">>", "case"};
@@ -230,13 +230,13 @@ private:
     }
 
     // The expression that ends with `last`, and before `behind`.
-    void place(Index last, Index behind, const std::vector<Index> &open) {
+    void qualify(Index last, Index behind, const std::vector<Index> &open) {
         if (!may_be_array(last)) return;
         const std::optional<Index> begin = chain_begin(last);
         if (!begin || *begin < 2 || source_[*begin].erased || source_[behind].erased) return;
-        if (!may_be_place(*begin, open) || is_assigned(behind)) return;
+        if (!may_be_lvalue(*begin, open) || is_assigned(behind)) return;
         const bool pointer = source_[behind].is("->");
-        source_[*begin].replace((pointer ? " ::smtl::placed(*" : " ::smtl::placed(") +
+        source_[*begin].replace((pointer ? " ::smtl::qualified(*" : " ::smtl::qualified(") +
                                 source_.written({*begin, *begin + 1}));
         source_[last].appended.insert(0, ")");
         if (pointer) source_[behind].replace(".");
@@ -250,7 +250,7 @@ private:
 
 }  // namespace
 
-void place_elements(Source &source, const Declarations &declarations) {
+void qualify_elements(Source &source, const Declarations &declarations) {
     for (Index i = 0; i + 1 < source.size(); ++i)
         if (source[i].is("array") && source[i].is_identifier()) return Elements(source, declarations).edit();
 }

@@ -9,6 +9,6 @@ namespace smtl::msl {
 // Before: no swizzle is edited, since these edits stand around those. After: what may be an `array<T, N>`, by the names
 // in the source, is an argument of a function (include/msl/array.h) wherever a reference or a pointer may be made from
 // an element. The function keeps the space of an array, and does nothing to all else.
-void place_elements(Source &source, const Declarations &declarations);
+void qualify_elements(Source &source, const Declarations &declarations);
 
 }  // namespace smtl::msl

@@ -63,8 +63,8 @@ std::string Members::read_parameters(const Declaration &declaration, Member &mem
     std::map<std::string_view, std::string> numbers;
     for (const Range &part : source_.split_commas(*declaration.parameters)) {
         const Declarator declarator = read_parameter(source_, part).declarator;
-        const auto place = "#" + std::to_string(numbers.size());
-        if (declarator.name != 0) numbers.emplace(source_[declarator.name].text, place);
+        const auto placeholder = "#" + std::to_string(numbers.size());
+        if (declarator.name != 0) numbers.emplace(source_[declarator.name].text, placeholder);
         Index i = part.begin;
         for (; i < part.end && !source_[i].is("="); ++i)
             if (source_.opens_attribute(i))

@@ -34,7 +34,7 @@ std::string function_for(AddressSpace space, bool pointer) {
 }
 
 // The expression behind the token `before`, up to the semicolon or the comma behind it.
-void place(Source &source, Index before, Index past, AddressSpace space, bool pointer) {
+void qualify(Source &source, Index before, Index past, AddressSpace space, bool pointer) {
     if (past <= before + 1 || source[before + 1].is("{")) return;
     source[before].appended += function_for(space, pointer);
     source[past - 1].appended.insert(0, ")");
@@ -55,7 +55,7 @@ bool calls_member(const Source &source, Index last) {
     return open > 2 && source[open - 1].is_identifier() && (source[open - 2].is(".") || source[open - 2].is("->"));
 }
 
-void place_initialisers(Source &source) {
+void qualify_initialisers(Source &source) {
     const Index end = source.size() - 1;
     Index statement = 0;
     for (Index i = 0; i + 2 < end; ++i) {
@@ -70,11 +70,11 @@ void place_initialisers(Source &source) {
         const Index past = expression_end(source, i + 3, end);
         // A variable's own type says where it lies.
         if (space == AddressSpace::none || past == i + 4 || (pointer && !calls_member(source, past - 1))) continue;
-        place(source, i + 2, past, space, pointer);
+        qualify(source, i + 2, past, space, pointer);
     }
 }
 
-void place_returned(Source &source, const Declaration &declaration) {
+void qualify_returned(Source &source, const Declaration &declaration) {
     if (!declaration.parameters || declaration.body.empty() || declaration.erased || declaration.kernel) return;
     if (declaration.name_begin <= declaration.begin) return;
     const Token &last = source[declaration.name_begin - 1];
@@ -89,15 +89,15 @@ void place_returned(Source &source, const Declaration &declaration) {
     for (Index i = declaration.body.begin; i < declaration.body.end; ++i) {
         if (!source[i].is("return")) continue;
         const Index past = source.skip_to_semicolon(i, declaration.body.end) - 1;
-        if (member || past != i + 2) place(source, i, past, space, last.is("*"));
+        if (member || past != i + 2) qualify(source, i, past, space, last.is("*"));
     }
 }
 
 }  // namespace
 
-void place_results(Source &source, const Declarations &declarations) {
-    place_initialisers(source);
-    for (const Declaration &declaration : declarations) place_returned(source, declaration);
+void qualify_results(Source &source, const Declarations &declarations) {
+    qualify_initialisers(source);
+    for (const Declaration &declaration : declarations) qualify_returned(source, declaration);
 }
 
 }  // namespace smtl::msl

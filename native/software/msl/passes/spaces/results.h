@@ -6,6 +6,6 @@
 
 namespace smtl::msl {
 
-void place_results(Source &source, const Declarations &declarations);
+void qualify_results(Source &source, const Declarations &declarations);
 
 }  // namespace smtl::msl

@@ -58,7 +58,7 @@ bool is_value(const Source &source, Index first, Index last) {
 
 }  // namespace
 
-void place_strings(Source &source) {
+void qualify_strings(Source &source) {
     const Index end = source.size() - 1;
     std::vector<Index> open;
     for (Index i = 0; i < end; ++i) {

@@ -6,6 +6,6 @@
 namespace smtl::msl {
 
 // For a source that is executed. After: each string that is a value, and does not initialise an array, lies there.
-void place_strings(Source &source);
+void qualify_strings(Source &source);
 
 }  // namespace smtl::msl

@@ -1,4 +1,4 @@
-// Random programs over places in address spaces, against a model that computes while it writes them: references,
+// Random programs over lvalues in address spaces, against a model that computes while it writes them: references,
 // pointers, conditionals, members, templates, and overloads that say which space they were called for.
 //
 // `space_programs_test N` runs N programs.
@@ -37,7 +37,7 @@ struct value {
     std::string text;
     uint32_t is;
 };
-struct place {
+struct lvalue {
     std::string text;
     space lies;
     type has;
@@ -72,7 +72,7 @@ std::string declarations() {
                 text += "uint kinds(" + name + " const " + type + " &, const " + names[j] + " " + type +
                         " &) { return 1" + number + std::to_string(j) + "; }\n";
         }
-        text += "template <typename A> " + name + " " + unchanging + "A &same_place(" + name + " " + unchanging +
+        text += "template <typename A> " + name + " " + unchanging + "A &same_lvalue(" + name + " " + unchanging +
                 "A &x) { return x; }\n";
         for (const char *type : {"uint", "S", "T"}) {
             const std::string reference = name + " " + unchanging + type + " &";
@@ -112,15 +112,15 @@ private:
     // Both are evaluated before either is taken, whatever the compiler prefers.
     template <typename T> T one_of(std::vector<T> choices) { return choices[below(uint32_t(choices.size()))]; }
 
-    place known_place(type has, space lies, bool changes);
-    place part_of(const place &whole, unsigned depth);
-    place place_of(type has, unsigned depth, space lies, bool changes, bool spaceless);
+    lvalue known_lvalue(type has, space lies, bool changes);
+    lvalue part_of(const lvalue &whole, unsigned depth);
+    lvalue lvalue_of(type has, unsigned depth, space lies, bool changes, bool spaceless);
     value condition(unsigned depth);
     value value_of(unsigned depth);
     void statement(unsigned depth, unsigned level);
     void block(unsigned depth, unsigned level, bool runs);
     void declare_reference(unsigned depth, const std::string &indent);
-    void store(const place &to, uint32_t value) {
+    void store(const lvalue &to, uint32_t value) {
         if (runs_) *to.at = value;
     }
 
@@ -130,20 +130,20 @@ private:
     std::string text_;
     const std::vector<std::string> letters_ = {"d", "g", "t", "c"};
     std::vector<uint32_t> memories_[space_count];
-    std::vector<place> known_[space_count];
+    std::vector<lvalue> known_[space_count];
 };
 
-place writer::known_place(type has, space lies, bool changes) {
+lvalue writer::known_lvalue(type has, space lies, bool changes) {
     if (lies == in_none) lies = space(below(changes ? in_constant : space_count));
-    std::vector<place> found;
-    for (const place &known : known_[lies])
+    std::vector<lvalue> found;
+    for (const lvalue &known : known_[lies])
         if (known.has == has) found.push_back(known);
     if (!found.empty()) return one_of(found);
-    return part_of(known_place(type(has + 1), lies, changes), 0);
+    return part_of(known_lvalue(type(has + 1), lies, changes), 0);
 }
 
 // A member of an S or a T.
-place writer::part_of(const place &whole, unsigned depth) {
+lvalue writer::part_of(const lvalue &whole, unsigned depth) {
     const bool of_t = whole.has == a_t;
     const type has = of_t ? an_s : a_uint;
     const size_t words = of_t ? words_of_s : 1;
@@ -155,23 +155,23 @@ place writer::part_of(const place &whole, unsigned depth) {
 }
 
 // `spaceless`: what a member returns will do, whose type names no space.
-place writer::place_of(type has, unsigned depth, space lies, bool changes, bool spaceless) {
-    if (depth == 0) return known_place(has, lies, changes);
-    const auto another = [&](space where) { return place_of(has, depth - 1, where, changes, false); };
+lvalue writer::lvalue_of(type has, unsigned depth, space lies, bool changes, bool spaceless) {
+    if (depth == 0) return known_lvalue(has, lies, changes);
+    const auto another = [&](space where) { return lvalue_of(has, depth - 1, where, changes, false); };
     switch (below(9)) {
     case 0:
     case 1: {
-        const place a = another(lies), b = another(a.lies);
+        const lvalue a = another(lies), b = another(a.lies);
         const value c = condition(depth - 1);
         return {"(" + c.text + " ? " + a.text + " : " + b.text + ")", a.lies, has, c.is ? a.at : b.at};
     }
     case 2: {
-        const place a = another(lies);
-        return {one_of<std::string>({"(*(&" + a.text + "))", "(" + a.text + ")", "same_place(" + a.text + ")"}), a.lies,
-                has, a.at};
+        const lvalue a = another(lies);
+        return {one_of<std::string>({"(*(&" + a.text + "))", "(" + a.text + ")", "same_lvalue(" + a.text + ")"}),
+                a.lies, has, a.at};
     }
     case 3: {
-        const place a = another(lies), b = another(a.lies);
+        const lvalue a = another(lies), b = another(a.lies);
         const value c = condition(depth - 1);
         const bool any = a.lies != in_constant && below(2) == 0;
         return {(any ? "pick_any(" : "pick(") + a.text + ", " + b.text + ", " + c.text + ")", a.lies, has,
@@ -179,18 +179,18 @@ place writer::place_of(type has, unsigned depth, space lies, bool changes, bool 
     }
     case 4:
         if (spaceless && has == a_uint) {
-            const place s = place_of(an_s, depth - 1, space(below(in_constant)), true, true);
+            const lvalue s = lvalue_of(an_s, depth - 1, space(below(in_constant)), true, true);
             const value i = value_of(depth - 1);
             return {s.text + ".at(" + i.text + ")", in_none, has, (i.is & 1) ? s.at : s.at + 1 + (i.is >> 1 & 1)};
         }
         if (spaceless && has == an_s) {
-            const place t = place_of(a_t, depth - 1, space(below(in_constant)), true, true);
+            const lvalue t = lvalue_of(a_t, depth - 1, space(below(in_constant)), true, true);
             return {t.text + ".part()", in_none, has, t.at + words_of_s * (1 + (*t.at & 1))};
         }
         [[fallthrough]];
     default:
-        if (has == a_t) return known_place(has, lies, changes);
-        return part_of(place_of(type(has + 1), depth - 1, lies, changes, spaceless), depth - 1);
+        if (has == a_t) return known_lvalue(has, lies, changes);
+        return part_of(lvalue_of(type(has + 1), depth - 1, lies, changes, spaceless), depth - 1);
     }
 }
 
@@ -210,7 +210,7 @@ value writer::value_of(unsigned depth) {
         const uint32_t number = below(9);
         return {std::to_string(number), number};
     }
-    const auto any_place = [&](type has) { return place_of(has, depth - 1, in_none, false, false); };
+    const auto any_lvalue = [&](type has) { return lvalue_of(has, depth - 1, in_none, false, false); };
     switch (below(10)) {
     case 0:
     case 1: {
@@ -223,26 +223,26 @@ value writer::value_of(unsigned depth) {
         return {"(" + c.text + " ? " + a.text + " : " + b.text + ")", c.is ? a.is : b.is};
     }
     case 3: {
-        const place p = any_place(type(below(2)));
+        const lvalue p = any_lvalue(type(below(2)));
         if (below(2) == 0) return {"kind(" + p.text + ")", uint32_t(10 + p.lies)};
         return {"kind(&" + p.text + ")", uint32_t(20 + p.lies)};
     }
     case 4: {
         const type has = type(below(2));
-        const place p = any_place(has), q = any_place(has);
+        const lvalue p = any_lvalue(has), q = any_lvalue(has);
         return {"kinds(" + p.text + ", " + q.text + ")", uint32_t(100 + 10 * p.lies + q.lies)};
     }
     case 5: {
-        const place p = any_place(a_uint), q = any_place(a_uint);
+        const lvalue p = any_lvalue(a_uint), q = any_lvalue(a_uint);
         return {"same<decltype(&" + p.text + "), decltype(&" + q.text + ")>::value", p.lies == q.lies ? 5u : 6u};
     }
     case 6: {
-        const place p = place_of(an_s, depth - 1, in_none, false, true);
+        const lvalue p = lvalue_of(an_s, depth - 1, in_none, false, true);
         if (below(2) == 0) return {p.text + ".sum()", sum_of(p.at)};
         return {"digits(" + p.text + ")", digits_of(p.at)};
     }
     default: {
-        const place p = place_of(a_uint, depth - 1, in_none, false, true);
+        const lvalue p = lvalue_of(a_uint, depth - 1, in_none, false, true);
         return {p.text, *p.at};
     }
     }
@@ -250,7 +250,7 @@ value writer::value_of(unsigned depth) {
 
 void writer::declare_reference(unsigned depth, const std::string &indent) {
     const type has = type(below(3));
-    const place p = place_of(has, depth, in_none, true, false);
+    const lvalue p = lvalue_of(has, depth, in_none, true, false);
     const std::string name = "r" + std::to_string(next_name_++), &space = names[p.lies], &word = types[has];
     if (below(2) == 0) {
         text_ +=
@@ -266,7 +266,7 @@ void writer::declare_reference(unsigned depth, const std::string &indent) {
 }
 
 void writer::block(unsigned depth, unsigned level, bool runs) {
-    std::vector<place> known[space_count];
+    std::vector<lvalue> known[space_count];
     for (size_t i = 0; i < space_count; ++i) known[i] = known_[i];
     const bool ran = runs_;
     runs_ = runs_ && runs;
@@ -277,11 +277,11 @@ void writer::block(unsigned depth, unsigned level, bool runs) {
 
 void writer::statement(unsigned depth, unsigned level) {
     const std::string indent(4 * level, ' ');
-    const auto target = [&](type has) { return place_of(has, depth, in_none, true, true); };
+    const auto target = [&](type has) { return lvalue_of(has, depth, in_none, true, true); };
     switch (below(level < 3 ? 9 : 7)) {
     case 0:
     case 1: {
-        const place to = target(a_uint);
+        const lvalue to = target(a_uint);
         const value v = value_of(depth);
         const uint32_t old = *to.at;
         const uint32_t kind = below(3);
@@ -290,7 +290,7 @@ void writer::statement(unsigned depth, unsigned level) {
         break;
     }
     case 2: {
-        const place to = target(an_s), from = place_of(an_s, depth, in_none, false, true);
+        const lvalue to = target(an_s), from = lvalue_of(an_s, depth, in_none, false, true);
         text_ += indent + to.text + " = " + from.text + ";\n";
         const std::vector<uint32_t> copied(from.at, from.at + words_of_s);
         for (size_t i = 0; i < words_of_s; ++i) store({"", to.lies, a_uint, to.at + i}, copied[i]);
@@ -298,14 +298,14 @@ void writer::statement(unsigned depth, unsigned level) {
     }
     case 3: declare_reference(depth, indent); break;
     case 4: {
-        const place to = place_of(a_uint, depth, in_none, true, false);
+        const lvalue to = lvalue_of(a_uint, depth, in_none, true, false);
         const value v = value_of(depth);
         text_ += indent + "bump(" + to.text + ", " + v.text + ");\n";
         store(to, *to.at * 3 + v.is);
         break;
     }
     case 5: {
-        const place to = target(an_s);
+        const lvalue to = target(an_s);
         const value v = value_of(depth);
         text_ += indent + to.text + ".add(" + v.text + ");\n";
         store({"", to.lies, a_uint, to.at}, to.at[0] + v.is);
@@ -313,8 +313,8 @@ void writer::statement(unsigned depth, unsigned level) {
         break;
     }
     case 6: {
-        const place x = place_of(a_uint, depth, in_none, true, false),
-                    y = place_of(a_uint, depth, in_none, true, false);
+        const lvalue x = lvalue_of(a_uint, depth, in_none, true, false),
+                     y = lvalue_of(a_uint, depth, in_none, true, false);
         text_ += indent + "swap(" + x.text + ", " + y.text + ");\n";
         const uint32_t z = *x.at;
         store(x, *y.at);

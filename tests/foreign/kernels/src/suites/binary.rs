@@ -210,12 +210,12 @@ fn indexed(
     let length = count(shape);
     let dense = contiguous(shape);
     let zeros = vec![0; shape.len()];
-    let place = |operand: Operand| match operand {
+    let strides_of = |operand: Operand| match operand {
         Contiguous => dense.as_slice(),
         View => strides,
         Scalar => zeros.as_slice(),
     };
-    let values = |operand, seed| operands(file, kind, seed, extent(shape, place(operand)));
+    let values = |operand, seed| operands(file, kind, seed, extent(shape, strides_of(operand)));
     let (x, y) = (values(left, 3), values(right, 4));
     let inputs = (file.input_at(kind, 2, &x), file.input_at(kind, 1, &y));
     let output = file.output(result_type(operation, kind), length);
@@ -223,16 +223,16 @@ fn indexed(
         size(length),
         size(shape.len()),
         sizes(shape),
-        sizes(place(left)),
-        sizes(place(right)),
+        sizes(strides_of(left)),
+        sizes(strides_of(right)),
         Arg::In(&inputs.0),
         Arg::In(&inputs.1),
         Arg::Out(&output),
     ];
     let launched = file.launch(kernel, &[], &arguments, tiles(kind, length));
     let (x, y) = (
-        gather(&x, shape, place(left)),
-        gather(&y, shape, place(right)),
+        gather(&x, shape, strides_of(left)),
+        gather(&y, shape, strides_of(right)),
     );
     let case = format!("{shape:?} by {strides:?}");
     file.check(

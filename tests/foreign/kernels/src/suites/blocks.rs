@@ -112,9 +112,9 @@ impl Format {
             .map(|_| rng.random())
             .collect();
         for block in blocks.chunks_mut(self.bytes) {
-            for place in self.scales {
+            for offset in self.scales {
                 let scale = f16::from_f64(rng.random_range(0.01..0.1));
-                block[*place..][..2].copy_from_slice(&scale.to_le_bytes());
+                block[*offset..][..2].copy_from_slice(&scale.to_le_bytes());
             }
         }
         blocks
@@ -126,12 +126,12 @@ impl Format {
     }
 }
 
-fn half_at(block: &[u8], place: usize) -> f64 {
-    f16::from_le_bytes([block[place], block[place + 1]]).to_f64()
+fn half_at(block: &[u8], offset: usize) -> f64 {
+    f16::from_le_bytes([block[offset], block[offset + 1]]).to_f64()
 }
 
-fn word_at(block: &[u8], place: usize) -> u32 {
-    u32::from_le_bytes(std::array::from_fn(|byte| block[place + byte]))
+fn word_at(block: &[u8], offset: usize) -> u32 {
+    u32::from_le_bytes(std::array::from_fn(|byte| block[offset + byte]))
 }
 
 /// The low halves of the bytes, then the high ones.

@@ -54,7 +54,7 @@ fn rows_of_signals(file: &File, kind: Type, window: Window) {
     let output = file.output(kind, count(&shape));
     let launched = launch(file, &kernel, &numbers, &tensor, &output);
     let expected = each(&shape, |i| {
-        exact(tensor.at(&[i[0] as i64, i[2] as i64, window.place(i[1], i[3])]))
+        exact(tensor.at(&[i[0] as i64, i[2] as i64, window.input_position(i[1], i[3])]))
     });
     file.check(&kernel, &window.case(), launched, &output, &expected);
 }
@@ -88,7 +88,10 @@ fn rows_of_images(file: &File, kind: Type, window: Window) {
     let output = file.output(kind, count(&shape));
     let launched = launch(file, &kernel, &numbers, &tensor, &output);
     let expected = each(&shape, |i| {
-        let (y, x) = (window.place(i[1], i[4]), wide.place(i[2], i[5]));
+        let (y, x) = (
+            window.input_position(i[1], i[4]),
+            wide.input_position(i[2], i[5]),
+        );
         exact(tensor.at(&[i[0] as i64, i[3] as i64, y, x]))
     });
     file.check(&kernel, &window.case(), launched, &output, &expected);
@@ -150,8 +153,8 @@ fn accumulator(kind: Type) -> Type {
 
 /// Samples of the input that reach an output sample through a window's element.
 fn source(window: Window, output: usize, element: usize) -> Option<i64> {
-    let place = (output + window.padding).checked_sub(element * window.dilation)?;
-    (place % window.stride == 0).then_some((place / window.stride) as i64)
+    let shifted = (output + window.padding).checked_sub(element * window.dilation)?;
+    (shifted % window.stride == 0).then_some((shifted / window.stride) as i64)
 }
 
 fn transposed_length(window: Window, length: usize) -> usize {
@@ -234,8 +237,8 @@ fn transposed_images(file: &File, kind: Type, window: Window) {
     let expected = each(&shape, |i| {
         let mut terms = Vec::new();
         for (y, x) in (0..window.length).flat_map(|y| (0..wide.length).map(move |x| (y, x))) {
-            let places = (source(window, i[2], y), source(wide, i[3], x));
-            let (Some(row), Some(column)) = places else {
+            let positions = (source(window, i[2], y), source(wide, i[3], x));
+            let (Some(row), Some(column)) = positions else {
                 continue;
             };
             for channel in 0..3i64 {

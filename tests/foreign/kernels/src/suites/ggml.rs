@@ -147,8 +147,8 @@ fn two_tensors(file: &File, name: &str, operation: Operation) {
     arguments.push(value(0i64));
     let grid = groups((shape[1], shape[2], shape[3]), (32, 1, 1));
     let launched = file.launch(&kernel, &[], &arguments, grid);
-    let pair = |(place, x): (usize, &f64)| {
-        let (mut rest, mut other, mut stride) = (place, 0, 1);
+    let pair = |(index, x): (usize, &f64)| {
+        let (mut rest, mut other, mut stride) = (index, 0, 1);
         for (length, repeated) in shape.iter().zip(small) {
             other += rest % length % repeated * stride;
             rest /= length;

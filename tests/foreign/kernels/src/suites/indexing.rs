@@ -118,11 +118,11 @@ fn index_select(
     for l in 0..left {
         for id in &ids {
             for r in 0..right {
-                let place = |id: f64| (l * length + id as usize) * right + r;
+                let offset = |id: f64| (l * length + id as usize) * right + r;
                 expected.push(if *id == nothing(ids_kind) {
                     0.0
                 } else {
-                    values[place(*id)]
+                    values[offset(*id)]
                 });
             }
         }
@@ -192,11 +192,11 @@ fn gather_along(
         Arg::Out(&output),
     ];
     let launched = file.launch(kernel, &[], &arguments, Grid::Linear(count));
-    let element = |(place, id): (usize, &f64)| {
+    let element = |(offset, id): (usize, &f64)| {
         if *id == nothing(ids_kind) {
             return 0.0;
         }
-        let (l, r) = (place / (chosen * right), place % right);
+        let (l, r) = (offset / (chosen * right), offset % right);
         values[(l * length + *id as usize) * right + r]
     };
     let expected: Vec<f64> = ids.iter().enumerate().map(element).collect();
@@ -204,11 +204,11 @@ fn gather_along(
     file.check_exact(kernel, &case, launched, &output, &expected);
 }
 
-/// What is at a place after numbers have been added to it one after the other, each sum rounded to the type.
+/// What an element is after numbers have been added to it one after the other, each sum rounded to the type.
 fn sums(kind: Type, start: &[f64], additions: &[(usize, f64)]) -> Vec<Approx> {
     let mut sums: Vec<Approx> = start.iter().map(|value| exact(*value)).collect();
-    for (place, addition) in additions {
-        let sum = &mut sums[*place];
+    for (offset, addition) in additions {
+        let sum = &mut sums[*offset];
         let value = sum.value + addition;
         *sum = match kind.is_float() {
             true => approx(value, sum.error + value.abs() * kind.epsilon()),
@@ -232,17 +232,17 @@ impl Moves<'_> {
     /// One index an element: `output[l, ids[l, i, r], r] = input[l, i, r]`, the last one wins; or `+=`.
     fn scatter(&self, adds: bool) {
         let (left, _, right, chosen) = self.shape;
-        self.run(left * chosen * right, &[], adds, |place| place);
+        self.run(left * chosen * right, &[], adds, |offset| offset);
     }
 
     /// Whole slices: `output[l, ids[i], r] += input[l, i, r]`.
     fn index_add(&self) {
         let (_, _, right, chosen) = self.shape;
         let numbers = [size(chosen)];
-        self.run(chosen, &numbers, true, |place| place / right % chosen);
+        self.run(chosen, &numbers, true, |offset| offset / right % chosen);
     }
 
-    /// `id_count` indices, of which an element takes the one at `id_of` its place; `numbers` come behind the dimensions.
+    /// `id_count` indices, of which an element takes the one at `id_of` its offset; `numbers` come behind the dimensions.
     fn run(
         &self,
         id_count: usize,
@@ -268,19 +268,19 @@ impl Moves<'_> {
         let launched = self
             .file
             .launch(self.kernel, &[], &arguments, Grid::Linear(threads));
-        let place_of = |(place, value): (usize, &f64)| {
-            let (l, r) = (place / (chosen * right), place % right);
-            let id = ids[id_of(place)];
+        let move_of = |(offset, value): (usize, &f64)| {
+            let (l, r) = (offset / (chosen * right), offset % right);
+            let id = ids[id_of(offset)];
             (id != nothing(self.ids_kind)).then(|| ((l * length + id as usize) * right + r, *value))
         };
-        let moved: Vec<_> = values.iter().enumerate().filter_map(place_of).collect();
+        let moved: Vec<_> = values.iter().enumerate().filter_map(move_of).collect();
         let case = format!("{chosen} to {length}, {left} before and {right} behind");
         let expected = match adds {
             true => sums(self.kind, &before, &moved),
             false => {
                 let mut written: Vec<Approx> = before.iter().map(|value| exact(*value)).collect();
-                for (place, value) in moved {
-                    written[place] = exact(value);
+                for (offset, value) in moved {
+                    written[offset] = exact(value);
                 }
                 written
             }

@@ -114,10 +114,10 @@ pub fn run(file: &File) {
         // Other constants take a compilation each: of every tile and type for one transposition, which is another one
         // each time.
         let [rows, columns, inner, ..] = kernel.tile;
-        let turn = (rows / 32 + columns / 32 + inner / 16 + kernel.kind.size()) % 4;
+        let chosen = (rows / 32 + columns / 32 + inner / 16 + kernel.kind.size()) % 4;
         let transposition =
             usize::from(kernel.left_transposed) * 2 + usize::from(kernel.right_transposed);
-        if turn == transposition {
+        if chosen == transposition {
             let odd = Case {
                 batches: 3,
                 rows: 37,
@@ -127,7 +127,7 @@ pub fn run(file: &File) {
             };
             product(file, &kernel, &odd);
         }
-        if turn == transposition && (rows, columns) == (32, 32) {
+        if chosen == transposition && (rows, columns) == (32, 32) {
             product(
                 file,
                 &kernel,

@@ -1,4 +1,4 @@
-//! `reduce.metal`: sums, products, extremes and their places, over the last dimension of a tensor. Its softmax, norms and
+//! `reduce.metal`: sums, products, extremes and their indices, over the last dimension of a tensor. Its softmax, norms and
 //! rotations are in `normalize.rs` and `rotate.rs`.
 
 use crate::buffers::{Arg, uints, value};
@@ -11,8 +11,8 @@ use crate::types::Type;
 /// A reduction: its name, the values it is tried on, its result for one row.
 struct Reduction {
     name: &'static str,
-    /// The result is the place of an element.
-    places: bool,
+    /// The result is the index of an element.
+    indices: bool,
     range: fn(Type) -> std::ops::Range<f64>,
     reference: fn(Type, &[f64]) -> Approx,
 }
@@ -69,7 +69,7 @@ fn reductions() -> [Reduction; 6] {
     [
         Reduction {
             name: "fast_sum",
-            places: false,
+            indices: false,
             range: small,
             reference: |kind, row| {
                 let sum = row.iter().sum::<f64>();
@@ -82,7 +82,7 @@ fn reductions() -> [Reduction; 6] {
         },
         Reduction {
             name: "fast_mul",
-            places: false,
+            indices: false,
             range: |kind| {
                 if kind.is_float() {
                     0.98..1.02
@@ -105,25 +105,25 @@ fn reductions() -> [Reduction; 6] {
         },
         Reduction {
             name: "fast_max",
-            places: false,
+            indices: false,
             range: small,
             reference: |_, row| exact(best(row, |a, b| a > b).1),
         },
         Reduction {
             name: "fast_min",
-            places: false,
+            indices: false,
             range: small,
             reference: |_, row| exact(best(row, |a, b| a < b).1),
         },
         Reduction {
             name: "fast_argmax",
-            places: true,
+            indices: true,
             range: small,
             reference: |_, row| exact(best(row, |a, b| a > b).0 as f64),
         },
         Reduction {
             name: "fast_argmin",
-            places: true,
+            indices: true,
             range: small,
             reference: |_, row| exact(best(row, |a, b| a < b).0 as f64),
         },
@@ -185,7 +185,7 @@ fn dense(file: &File, reduction: &Reduction, kind: Type, shape: &[usize]) {
     let kernel = format!("{}_{}", reduction.name, kind.name());
     let (total, row) = (count(shape), shape[shape.len() - 1]);
     let values = values(file, reduction, kind, total);
-    let result = if reduction.places { Type::U32 } else { kind };
+    let result = if reduction.indices { Type::U32 } else { kind };
     let (input, output) = (
         file.input_at(kind, 3, &values),
         file.output(result, total / row),
@@ -207,7 +207,7 @@ fn strided(file: &File, reduction: &Reduction, kind: Type, shape: &[usize], stri
     let kernel = format!("{}_{}_strided", reduction.name, kind.name());
     let (total, row) = (count(shape), shape[shape.len() - 1]);
     let values = values(file, reduction, kind, extent(shape, strides));
-    let result = if reduction.places { Type::U32 } else { kind };
+    let result = if reduction.indices { Type::U32 } else { kind };
     let (input, output) = (
         file.input_at(kind, 3, &values),
         file.output(result, total / row),

@@ -154,7 +154,7 @@ fn vector_name(kind: Type) -> &'static str {
     }
 }
 
-/// Which keys each head sees: none in about a quarter of the places.
+/// Which keys each head sees: none for about a quarter of the positions.
 pub fn bits(file: &File, count: usize) -> Vec<f64> {
     let numbers = file.random(4, count, 0.0..4.0);
     numbers

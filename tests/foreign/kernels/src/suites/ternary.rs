@@ -36,8 +36,8 @@ fn check(
     let kernel = format!("where_{}_{}", condition.name(), kind.name());
     let length = count(shape);
     let plain = contiguous(shape);
-    let place = |dense: bool| if dense { plain.as_slice() } else { strides };
-    let [decides, yes, no] = dense.map(place);
+    let strides_of = |dense: bool| if dense { plain.as_slice() } else { strides };
+    let [decides, yes, no] = dense.map(strides_of);
     let conditions = file.values(condition, 1, extent(shape, decides), 0.0..3.0);
     let chosen = file.values(kind, 2, extent(shape, yes), 1.0..99.0);
     let other = file.values(kind, 3, extent(shape, no), 100.0..199.0);

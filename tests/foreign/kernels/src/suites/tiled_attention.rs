@@ -141,10 +141,10 @@ fn tiled(file: &File, tensors: &Tensors, mask: Mask) {
         value_strides: strides(shared_heads, keys),
         output_strides: strides(heads, queries),
     };
-    let places = batches * heads * queries * keys;
+    let positions = batches * heads * queries * keys;
     let (hides, seen) = match mask {
-        Mask::Bits => (Type::U8, bits(file, places)),
-        Mask::Numbers => (kind, file.values(kind, 5, places, -2.0..2.0)),
+        Mask::Bits => (Type::U8, bits(file, positions)),
+        Mask::Numbers => (kind, file.values(kind, 5, positions, -2.0..2.0)),
         Mask::Nothing | Mask::Causal => (Type::U8, Vec::new()),
     };
     let masked = !seen.is_empty();
@@ -172,12 +172,12 @@ fn tiled(file: &File, tensors: &Tensors, mask: Mask) {
         partial_sums: Type::F32,
     };
     let expected = tensors.reference(&values, rounded, |head, query, key, product| {
-        let place = (head * queries + query) * keys + key;
+        let position = (head * queries + query) * keys + key;
         match mask {
             Mask::Nothing => Some(product),
             Mask::Causal => (key <= query + keys - queries).then_some(product),
-            Mask::Bits => (seen[place] != 0.0).then_some(product),
-            Mask::Numbers => Some(product + seen[place]),
+            Mask::Bits => (seen[position] != 0.0).then_some(product),
+            Mask::Numbers => Some(product + seen[position]),
         }
     });
     let what = format!("{}, {mask:?}", case(tensors, masked));

@@ -259,7 +259,7 @@ fn constants(file: &File, kind: Type) {
 /// The same value at every element of a view; what lies between them stays.
 fn constants_strided(file: &File, kind: Type) {
     let kernel = format!("const_set_{}_strided", kind.name());
-    // Of the views, those in which no two elements share a place: the kernel's threads would race for it.
+    // Of the views, those in which no two elements share an address: the kernel's threads would race for it.
     for (shape, strides) in VIEWS
         .into_iter()
         .filter(|(_, strides)| !strides.contains(&0))
@@ -277,8 +277,8 @@ fn constants_strided(file: &File, kind: Type) {
             Arg::Out(&output),
         ];
         let launched = file.launch(&kernel, &[], &arguments, Grid::Linear(length));
-        for place in indices(shape, strides) {
-            expected[place] = constant;
+        for offset in indices(shape, strides) {
+            expected[offset] = constant;
         }
         let case = format!("{shape:?} by {strides:?}");
         file.check_exact(&kernel, &case, launched, &output, &expected);

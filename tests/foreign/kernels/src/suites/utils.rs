@@ -21,10 +21,10 @@ kernel void shared_memory(device const uint *wanted, device uint2 *granted, uint
 }
 
 kernel void strided(
-    constant uint &num_dims, constant size_t *dims, constant size_t *strides, device uint *places,
+    constant uint &num_dims, constant size_t *dims, constant size_t *strides, device uint *offsets,
     uint i [[thread_position_in_grid]]
 ) {
-    places[i] = get_strided_index(i, num_dims, dims, strides);
+    offsets[i] = get_strided_index(i, num_dims, dims, strides);
 }
 "#;
 
@@ -90,8 +90,8 @@ fn strided(file: &File, shape: &[usize], strides: &[usize]) {
     // The kernel has no bound of its own.
     let grid = Grid::Threads(length.into(), 32.into());
     let launched = file.launch("strided", &[], &arguments, grid);
-    let places = indices(shape, strides);
-    let expected: Vec<f64> = places.iter().map(|place| *place as f64).collect();
+    let offsets = indices(shape, strides);
+    let expected: Vec<f64> = offsets.iter().map(|offset| *offset as f64).collect();
     file.check_exact(
         "strided",
         &format!("{shape:?} by {strides:?}"),

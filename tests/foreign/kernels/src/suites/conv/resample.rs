@@ -30,13 +30,13 @@ pub(super) fn nearest(file: &File, kind: Type, width: usize, height: usize) {
     ];
     let launched = file.launch(&kernel, &[], &arguments, Grid::Linear(count(&shape)));
     let expected = each(&shape, |i| {
-        let place =
+        let source =
             |position: usize, length: usize, scaled: usize| (position * length / scaled) as i64;
         exact(image.at(&[
             i[0] as i64,
             i[1] as i64,
-            place(i[2], 5, width),
-            place(i[3], 7, height),
+            source(i[2], 5, width),
+            source(i[3], 7, height),
         ]))
     });
     file.check(
@@ -73,15 +73,15 @@ pub(super) fn bilinear(file: &File, kind: Type, width: usize, height: usize, cor
     ];
     let launched = file.launch(&kernel, &[], &arguments, Grid::Linear(count(&shape)));
     let between = |position: usize, length: usize, scaled: usize| {
-        let place = match corners {
+        let source = match corners {
             true => position as f64 * (length - 1) as f64 / (scaled - 1) as f64,
             false => (position as f64 + 0.5) * length as f64 / scaled as f64 - 0.5,
         };
-        let place = place.clamp(0.0, (length - 1) as f64);
+        let source = source.clamp(0.0, (length - 1) as f64);
         (
-            place as i64,
-            (place as i64 + 1).min(length as i64 - 1),
-            place.fract(),
+            source as i64,
+            (source as i64 + 1).min(length as i64 - 1),
+            source.fract(),
         )
     };
     let expected = each(&shape, |i| {
@@ -90,7 +90,7 @@ pub(super) fn bilinear(file: &File, kind: Type, width: usize, height: usize, cor
         let at = |y, x| image.at(&[i[0] as i64, i[1] as i64, y, x]);
         let row = |y| at(y, left) * (1.0 - across) + at(y, right) * across;
         let mixed = row(top) * (1.0 - down) + row(bottom) * down;
-        // The place, of at most 7, is a float with a few roundings, and the elements differ by up to 98.
+        // The position, of at most 7, is a float with a few roundings, and the elements differ by up to 98.
         let error = 98.0 * 2.0 * 4.0 * 7.0 * Type::F32.epsilon();
         match kind.is_float() {
             true => approx(mixed, error),
@@ -117,11 +117,11 @@ pub(super) fn pools(file: &File, kind: Type, window: (usize, usize), stride: (us
         (11 - window.1) / stride.1 + 1,
     ];
     let taken = |i: &[usize]| -> Vec<f64> {
-        let places = (0..window.0).flat_map(|y| (0..window.1).map(move |x| (y, x)));
-        let place = |(y, x): (usize, usize)| {
+        let offsets = (0..window.0).flat_map(|y| (0..window.1).map(move |x| (y, x)));
+        let taken_at = |(y, x): (usize, usize)| {
             [i[0], i[1], i[2] * stride.0 + y, i[3] * stride.1 + x].map(|index| index as i64)
         };
-        places.map(|offset| image.at(&place(offset))).collect()
+        offsets.map(|offset| image.at(&taken_at(offset))).collect()
     };
     let largest = each(&shape, |i| {
         exact(taken(i).into_iter().fold(f64::MIN, f64::max))

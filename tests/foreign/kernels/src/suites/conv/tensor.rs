@@ -42,12 +42,12 @@ impl Tensor {
             .iter()
             .zip(&self.shape)
             .all(|(i, n)| (0..*n as i64).contains(i));
-        let place = index
+        let offset = index
             .iter()
             .zip(contiguous(&self.shape))
             .map(|(i, stride)| i * stride as i64);
         if inside {
-            self.values[place.sum::<i64>() as usize]
+            self.values[offset.sum::<i64>() as usize]
         } else {
             0.0
         }
@@ -90,7 +90,7 @@ impl Window {
     }
 
     /// Where the window's element lies in the input, which may be in the padding.
-    pub(super) fn place(&self, position: usize, element: usize) -> i64 {
+    pub(super) fn input_position(&self, position: usize, element: usize) -> i64 {
         (position * self.stride + element * self.dilation) as i64 - self.padding as i64
     }
 
@@ -108,16 +108,16 @@ impl Window {
 /// Elements by index, the last fastest.
 pub(super) fn each(shape: &[usize], element: impl Fn(&[usize]) -> Approx) -> Vec<Approx> {
     let strides = contiguous(shape);
-    let index = |place: usize| -> Vec<usize> {
+    let index = |offset: usize| -> Vec<usize> {
         strides
             .iter()
             .zip(shape)
-            .map(|(stride, length)| place / stride % length)
+            .map(|(stride, length)| offset / stride % length)
             .collect()
     };
     indices(shape, &strides)
         .into_iter()
-        .map(|place| element(&index(place)))
+        .map(|offset| element(&index(offset)))
         .collect()
 }
 

@@ -1,4 +1,4 @@
-// What is a place in an address space stays one: results of conditionals and of members.
+// What is an lvalue in an address space stays one: results of conditionals and of members.
 #include <string>
 #include <vector>
 
@@ -7,14 +7,14 @@
 
 namespace {
 
-// Of two places a conditional makes one, and not a value.
+// A conditional of two lvalues is an lvalue.
 void test_conditionals() {
     expect_results(head + R"(
 struct S { float v; void set(float w) { v = w; } };
 float space(device const float &p) { return 1; }
 float space(thread const float &p) { return 2; }
-device float &place(device float *x, bool c) { return c ? x[0] : x[1]; }
-threadgroup float &shared_place(threadgroup float *x, bool c) { return (c ? x[0] : x[1]); }
+device float &lvalue(device float *x, bool c) { return c ? x[0] : x[1]; }
+threadgroup float &shared_lvalue(threadgroup float *x, bool c) { return (c ? x[0] : x[1]); }
 kernel void k(device float *x, constant float *c [[buffer(1)]]) {
     const bool yes = c[0] == 5;
     device float4 *v = (device float4 *)(x + 8);
@@ -27,8 +27,8 @@ kernel void k(device float *x, constant float *c [[buffer(1)]]) {
     (yes ? s[2] : s[0]).set(6);
     (yes ? x[3] : x[0])++;
     *&(yes ? x[4] : x[0]) = 7;
-    place(x + 5, false) = 8;
-    shared_place(t, yes) = 9;
+    lvalue(x + 5, false) = 8;
+    shared_lvalue(t, yes) = 9;
     device float &r = yes ? x[5] : x[0];
     auto &q = !yes ? x[0] : x[7];
     device float *p = &q;
@@ -40,7 +40,7 @@ kernel void k(device float *x, constant float *c [[buffer(1)]]) {
                    {0, 5, 6, 1, 7, 9, 1, 15, 3, 3, 3, 3, 0, 4, 0, 0});
 }
 
-// Overloads see where the result of a conditional lies: in the space of two places of one type, or nowhere.
+// Overloads see where the result of a conditional lies: in the space of two lvalues of one type, or nowhere.
 void test_conditionals_as_arguments() {
     expect_results(head + R"(
 struct S { float v; };
@@ -249,5 +249,5 @@ int main() {
     test_results();
     test_members();
     test_bit_fields();
-    return check::report("msl/spaces/places_test");
+    return check::report("msl/spaces/lvalues_test");
 }

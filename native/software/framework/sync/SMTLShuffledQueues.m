@@ -1,4 +1,4 @@
-#include "SMTLTurns.h"
+#include "SMTLShuffledQueues.h"
 
 #include "support/random.h"
 #include "support/settings.h"
@@ -12,8 +12,8 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static smtl_turn *first;
-static smtl_turn *chosen;
+static smtl_shuffled_queue *first;
+static smtl_shuffled_queue *chosen;
 static uint64_t waiting_hosts;
 static int64_t last_announced;
 static uint64_t random_state;
@@ -46,22 +46,22 @@ static int64_t now_ns(void) {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-static bool is_ready(const smtl_turn *turn) { return turn->pending > 0 && !turn->blocked; }
+static bool is_ready(const smtl_shuffled_queue *queue) { return queue->pending > 0 && !queue->blocked; }
 
 /* A queue that has something to execute; NULL if there is none. */
-static smtl_turn *pick(void) {
+static smtl_shuffled_queue *pick(void) {
     uint64_t ready = 0;
-    for (const smtl_turn *turn = first; turn != NULL; turn = turn->next) ready += is_ready(turn);
+    for (const smtl_shuffled_queue *queue = first; queue != NULL; queue = queue->next) ready += is_ready(queue);
     if (ready == 0) return NULL;
     uint64_t left = smtl_random_below(&random_state, ready);
-    smtl_turn *turn = first;
-    while (!is_ready(turn) || left-- > 0) turn = turn->next;
-    return turn;
+    smtl_shuffled_queue *queue = first;
+    while (!is_ready(queue) || left-- > 0) queue = queue->next;
+    return queue;
 }
 
 /* Waits until the caller's queue is chosen. Whoever waits here makes the choice when it is time for one. */
-static void wait_for_turn(const smtl_turn *turn) {
-    while (chosen != turn) {
+static void wait_until_chosen(const smtl_shuffled_queue *queue) {
+    while (chosen != queue) {
         const int64_t settled = last_announced + GRACE_NS;
         if (chosen != NULL) {
             pthread_cond_wait(&changed, &mutex);
@@ -75,71 +75,71 @@ static void wait_for_turn(const smtl_turn *turn) {
     }
 }
 
-void smtl_turn_add(smtl_turn *turn) {
+void smtl_shuffled_queue_add(smtl_shuffled_queue *queue) {
     if (lock()) {
-        smtl_turn **link = &first;
+        smtl_shuffled_queue **link = &first;
         while (*link != NULL) link = &(*link)->next;
-        *link = turn;
+        *link = queue;
         pthread_mutex_unlock(&mutex);
     }
 }
 
-void smtl_turn_remove(smtl_turn *turn) {
+void smtl_shuffled_queue_remove(smtl_shuffled_queue *queue) {
     if (lock()) {
-        smtl_turn **link = &first;
-        while (*link != NULL && *link != turn) link = &(*link)->next;
-        if (*link != NULL) *link = turn->next;
+        smtl_shuffled_queue **link = &first;
+        while (*link != NULL && *link != queue) link = &(*link)->next;
+        if (*link != NULL) *link = queue->next;
         pthread_mutex_unlock(&mutex);
     }
 }
 
-void smtl_turn_announce(smtl_turn *turn) {
+void smtl_shuffled_queue_announce(smtl_shuffled_queue *queue) {
     if (lock()) {
-        turn->pending++;
+        queue->pending++;
         last_announced = now_ns();
         unlock_changed();
     }
 }
 
-void smtl_turn_begin(smtl_turn *turn) {
+void smtl_shuffled_queue_begin(smtl_shuffled_queue *queue) {
     if (lock()) {
-        wait_for_turn(turn);
+        wait_until_chosen(queue);
         pthread_mutex_unlock(&mutex);
     }
 }
 
-void smtl_turn_end(smtl_turn *turn) {
+void smtl_shuffled_queue_end(smtl_shuffled_queue *queue) {
     if (lock()) {
-        turn->pending--;
+        queue->pending--;
         chosen = NULL;
         unlock_changed();
     }
 }
 
-void smtl_turn_pause(smtl_turn *turn) {
+void smtl_shuffled_queue_pause(smtl_shuffled_queue *queue) {
     if (lock()) {
-        turn->blocked = true;
+        queue->blocked = true;
         chosen = NULL;
         unlock_changed();
     }
 }
 
-void smtl_turn_resume(smtl_turn *turn) {
+void smtl_shuffled_queue_resume(smtl_shuffled_queue *queue) {
     if (lock()) {
-        turn->blocked = false;
-        wait_for_turn(turn);
+        queue->blocked = false;
+        wait_until_chosen(queue);
         pthread_mutex_unlock(&mutex);
     }
 }
 
-void smtl_turns_host_waits(void) {
+void smtl_shuffled_queues_host_waits(void) {
     if (lock()) {
         waiting_hosts++;
         unlock_changed();
     }
 }
 
-void smtl_turns_host_goes_on(void) {
+void smtl_shuffled_queues_host_goes_on(void) {
     if (lock()) {
         waiting_hosts--;
         pthread_mutex_unlock(&mutex);
