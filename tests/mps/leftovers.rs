@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 use std::thread;
 
+use approx::{abs_diff_eq, abs_diff_ne};
 use metal_bridge::mps::*;
 use metal_bridge::{Device, ObjectKind};
 use metal_bridge_test_support::{
@@ -44,7 +45,8 @@ fn a_kernel_outlives_its_handles_until_the_work_is_done() {
         .chunks(5)
         .map(|row| row.iter().sum())
         .collect();
-    assert!(sums.iter().all(|sum| (sum - 1.0).abs() < 1e-6), "{sums:?}");
+    let is_one = |sum: &f64| abs_diff_eq!(*sum, 1.0, epsilon = 1e-6);
+    assert!(sums.iter().all(is_one), "{sums:?}");
 }
 
 #[test]
@@ -68,7 +70,7 @@ fn threads_share_a_kernel() {
                     commands.commit().unwrap().wait().unwrap();
                 }
                 let exact: f64 = (0..7).map(|i| left.values[i] * right.values[i * 6]).sum();
-                if (result.read()[0] - exact).abs() > 1e-5 {
+                if abs_diff_ne!(result.read()[0], exact, epsilon = 1e-5) {
                     failures.lock().unwrap().push(seed);
                 }
             });

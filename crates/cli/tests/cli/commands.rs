@@ -291,7 +291,10 @@ mod with_a_metal {
             );
             // Four million additions.
             let expected = 4194304e-6 / time;
-            assert!((gflops - expected).abs() < 1e-6 * expected, "{row}");
+            assert!(
+                approx::relative_eq!(gflops, expected, max_relative = 1e-6),
+                "{row}"
+            );
         }
         let output = run(&["bench", "ops", "--only", "nonsense"]);
         assert_code(&output, 1);
