@@ -223,7 +223,7 @@ fn link_software_metal(library: &Path) -> Result<(), String> {
 /// Where sources are generated and compiled.
 fn products() -> PathBuf {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    // Of the folders build/PACKAGE-HASH/out Cargo lets one build at a time use `build`.
+    // The folder is build/PACKAGE-HASH/out, and Cargo lets one build at a time use `build`.
     let shared = out
         .ancestors()
         .nth(2)

@@ -72,7 +72,7 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
     // Two chunks make a step of a row: so many are a thread's to unpack.
     constexpr uint weight_chunks = tile_rows * 2 / threads;
     constexpr uint activation_chunks = Columns * 2 / threads;
-    // Of float4, so that it is aligned for them.
+    // An array of float4, so that it is aligned for them.
     threadgroup float4 memory4[(operand_floats > out_floats ? operand_floats : out_floats) / 4];
     threadgroup float *memory = (threadgroup float *)memory4;
     threadgroup float4 *activations4 = memory4 + weight_floats / 4;

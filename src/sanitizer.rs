@@ -126,9 +126,9 @@ pub struct Report {
     pub object: String,
     /// The binding index of the object in this dispatch.
     pub argument_index: Option<u32>,
-    /// Of the access from the object's start, in bytes.
+    /// From the object's start to the access, in bytes.
     pub offset: i64,
-    /// Of the object, in bytes.
+    /// Bytes of the object.
     pub length: u64,
     /// How often it was found on these lines.
     pub occurrences: u64,

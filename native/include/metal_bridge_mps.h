@@ -192,7 +192,7 @@ typedef struct mtb_mps_attention {
     size_t key_heads;
     size_t queries;
     size_t keys;
-    /* Of queries and keys, and of values. */
+    /* The elements of a query or key, and those of a value. */
     size_t head_size;
     size_t value_size;
     /* Zero for no mask; otherwise `batch` or 1, and `query_heads` or 1. */

@@ -165,7 +165,7 @@ impl PoolStatistics {
 }
 
 impl PoolStatistics {
-    /// Of a live arena.
+    /// The statistics of a live arena.
     pub(super) fn of_arena(arena: *const sys::mtb_arena) -> PoolStatistics {
         let mut raw = PoolStatistics::ZERO;
         // SAFETY: the caller's arena is live, and the result is ours.

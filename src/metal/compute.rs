@@ -45,7 +45,7 @@ pub const MAX_INLINE_BYTES: usize = sys::MTB_MAX_INLINE_BYTES as usize;
 pub struct ComputeEncoder<'a> {
     handle: Held<'a>,
     recording: &'a mut Recording,
-    /// Of an encoder that places the barriers itself.
+    /// What an encoder that places the barriers itself keeps of its dispatches.
     pub(super) dispatches: Option<&'a mut Dispatches>,
 }
 

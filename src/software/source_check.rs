@@ -31,7 +31,7 @@ pub struct SourceCheck {
     pub succeeded: bool,
     /// In the order of the source; none if it does not compile.
     pub kernels: Vec<Kernel>,
-    /// Of the whole source.
+    /// Those of the whole source.
     pub function_constants: Vec<FunctionConstant>,
     /// Errors, warnings and their notes, in the order of the compiler.
     pub diagnostics: Vec<Diagnostic>,
@@ -70,7 +70,7 @@ pub struct Argument {
     pub size: u64,
     /// Whether a function constant decides if it is there.
     pub conditional: bool,
-    /// Of a structure.
+    /// The members of a structure.
     pub members: Vec<Member>,
 }
 
@@ -115,7 +115,7 @@ pub struct Member {
 pub struct FunctionConstant {
     /// Its name in the source.
     pub name: String,
-    /// Of its attribute.
+    /// The number in its attribute.
     pub index: u32,
     /// In Metal's words.
     #[serde(rename = "type")]

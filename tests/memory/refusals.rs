@@ -228,7 +228,7 @@ fn guards_and_transfers_keep_apart() {
             "being written",
         );
     }
-    // Of a recorded use: refused. Of a running one: waited for.
+    // A buffer with a recorded use is refused; one with a running use is waited for.
     let mut batch = transfers.batch().unwrap();
     batch
         .copy(Owned::new(values.clone()), target.at(0))

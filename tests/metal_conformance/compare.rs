@@ -66,7 +66,7 @@ impl Comparison {
         result.counts.enumerations =
             result.same("enumeration", &ours.enumerations, &apples.enumerations);
         result.counts.values = result.same("value", &ours.values, &apples.values);
-        // Of an enumeration that is missing all values are.
+        // All values of an enumeration that is missing are missing.
         let has_enumeration = |value: &str| {
             let enumeration = apples.enumeration_of.get(value);
             enumeration.is_none_or(|name| ours.enumerations.contains_key(name))

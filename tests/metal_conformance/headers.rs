@@ -93,7 +93,7 @@ impl Reader {
                 read_container(container, node);
             }
             "EnumDecl" => self.read_enumeration(node, name),
-            // Of an enumeration without a name.
+            // A constant of an enumeration without a name.
             "EnumConstantDecl" => self.read_constant(node),
             "RecordDecl" => self.read_record(node, name),
             "TypedefDecl" => self.read_alias(node, name),

@@ -12,7 +12,7 @@ typedef struct mtbi_pooled {
     /* The pool that the object came from and goes back to. */
     struct mtbi_pool *owner;
     const struct mtbi_pooled_type *type;
-    /* Of a part: the whole that it was taken from, such as the heap of an arena's buffer. */
+    /* For a part, the whole that it was taken from, such as the heap of an arena's buffer. */
     struct mtbi_pooled *whole;
     /* In the pool's list, while `is_listed`. */
     struct mtbi_pooled *next;

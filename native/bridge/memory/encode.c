@@ -17,7 +17,7 @@ enum {
 };
 /* Rows up to this number are blits of their own; more rows are one dispatch. */
 static const size_t most_blit_rows = 16;
-/* A kernel moves all of a copy with fewer bytes. Of a longer one a blit moves all but the ends. */
+/* A kernel moves all of a copy with fewer bytes. A blit moves all but the ends of a longer one. */
 static const size_t smallest_split = 4096;
 
 /* At most one of the two encoders is open. */

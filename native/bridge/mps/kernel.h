@@ -10,9 +10,9 @@ struct mtb_mps_kernel {
     mtb_device *device;
     /* The MPSKernel or MPSGraph. */
     MTBI_OBJECT(NSObject) metal;
-    /* Of a graph: the tensors that the operands stand for. */
+    /* For a graph, the tensors that the operands stand for. */
     MTBI_INSTANCE(NSArray) tensors;
-    /* Of a product of arrays. */
+    /* What a product of arrays multiplies. */
     mtb_mps_array_multiplication multiplication;
     /* Encodes with operands that have been checked. False if Metal could not make an object for one of them; nothing
      * has been encoded then. */

@@ -12,7 +12,7 @@ static const size_t most_elements = INT32_MAX;
 
 static const char *const form_names[] = {
     [MTBI_MPS_MATRIX] = "matrix", [MTBI_MPS_VECTOR] = "vector", [MTBI_MPS_ARRAY] = "array"};
-/* Of an operand as the caller gives it. */
+/* The fewest dimensions of an operand as the caller gives it. */
 static const size_t least_ranks[] = {[MTBI_MPS_MATRIX] = 2, [MTBI_MPS_VECTOR] = 1, [MTBI_MPS_ARRAY] = 1};
 
 /* An operand that is being checked. */

@@ -76,8 +76,8 @@ const access *checked_launch::conflict(const cell &state, const access &now, spa
     return nullptr;
 }
 
-/* Of reads that are in no order two are kept: those that are worth most. So a later write that is in conflict with any
- * of the reads is nearly always in conflict with one of the two. */
+/* Two of the reads that are in no order are kept: those that are worth most. So a later write that is in conflict with
+ * any of the reads is nearly always in conflict with one of the two. */
 void checked_launch::record(cell &state, const access &now, space where, bool tracked) {
     if (is_write(now)) {
         state.write = now;

@@ -11,7 +11,7 @@ namespace smtl {
 
 class mapped_file {
 public:
-    /* Of an open file, which may be closed then. Without a byte if the file cannot be mapped, or is empty. */
+    /* Maps an open file, which may be closed then. Has no byte if the file cannot be mapped, or is empty. */
     explicit mapped_file(int file) {
         struct stat status{};
         if (file < 0 || fstat(file, &status) != 0 || status.st_size <= 0) return;

@@ -19,7 +19,8 @@
 namespace {
 
 constexpr std::string_view prompt = "Once upon a time";
-// Of the largest logit: the CPU backend rounds activations to 8 bits before it multiplies them with weights of 8 bits.
+// A part of the largest logit: the CPU backend rounds activations to 8 bits before it multiplies them with weights of 8
+// bits.
 constexpr double tolerance = 0.02;
 
 struct Story {

@@ -70,7 +70,7 @@ static void make_graphs(void) {
                                                  .has_gamma = one_in(2),
                                                  .has_beta = one_in(2)};
     mtb_mps_kernel_release(MAKE(&of_normalization, mtb_mps_batch_normalization_create, HANDLE(device), &normalization));
-    /* Of a x a pixels, by weights of b x b. */
+    /* A convolution of a x a pixels by weights of b x b. */
     verdict of_convolution = v;
     size_t side = a >= b ? a - b + 1 : 0;
     refuse_if(&of_convolution, a < b, MTB_INVALID_ARGUMENT);

@@ -61,7 +61,7 @@ static void random_copy(scene *all, random_source *source) {
     bool is_right = is_nothing || (!(has_rows && (target.pitch < width || (!is_fill && origin.pitch < width))) &&
                                    is_inside(target, width, height) && (is_fill || is_inside(origin, width, height)));
     bool is_same = from == to && !is_fill;
-    /* Of addresses of the host, the bridge only checks that they do not wrap. */
+    /* The bridge only checks that addresses of the host do not wrap. */
     if (!is_right && (to->host || (from->host && !is_fill))) return;
     bool meets = !is_nothing && is_right && is_same && rows_meet(origin, target, width, height);
     /* The bridge may take rows of two different pitches to overlap. */

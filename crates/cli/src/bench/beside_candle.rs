@@ -87,7 +87,7 @@ pub fn prepare(case: &Case) -> Result<Option<Contender>> {
     Ok(Some(Box::new(move || run().map(drop))))
 }
 
-/// Of rows, by the operations that candle-core has.
+/// The softmax of rows, by the operations that candle-core has.
 fn softmax(x: &Tensor) -> Result<Tensor> {
     let exponentials = x.broadcast_sub(&x.max_keepdim(D::Minus1)?)?.exp()?;
     exponentials.broadcast_div(&exponentials.sum_keepdim(D::Minus1)?)

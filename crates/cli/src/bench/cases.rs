@@ -14,7 +14,7 @@ pub enum Operation {
     Exp,
     Silu,
     Transpose,
-    /// Of each row.
+    /// A reduction of each row.
     Reduce(Reduction),
     ArgReduce(ArgReduction),
     Softmax,

@@ -31,7 +31,7 @@ pub struct Arguments {
 struct Row {
     name: &'static str,
     shape: &'static [usize],
-    /// Of the fastest call.
+    /// What the fastest call took.
     gpu_milliseconds: f64,
     gflops: f64,
     gigabytes_per_second: f64,

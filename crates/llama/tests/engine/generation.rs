@@ -317,7 +317,7 @@ fn infinite_logits_leave_the_best_of_the_others() {
     drop(gguf);
     let mut bytes = std::fs::read(&file.path).unwrap();
     bytes[norm..norm + 4].copy_from_slice(&1e38f32.to_le_bytes());
-    // Of two tokens the largest weights that Q8_0 has, one of either sign: one of their logits is infinity.
+    // Two tokens have the largest weights of Q8_0, one of either sign: one of their logits is infinity.
     let row = 64 / 32 * 34;
     for (token, quant) in [(1, 127i8), (2, -127)] {
         let block = output + token * row;

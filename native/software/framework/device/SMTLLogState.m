@@ -21,7 +21,7 @@ static const char *const level_names[] = {
     [MTLLogLevelError] = "MTLLogLevelError",         [MTLLogLevelFault] = "MTLLogLevelFault",
 };
 
-/* Of an os_log_type. */
+/* The level of an os_log_type. */
 static MTLLogLevel level_of(uint32_t type) {
     switch (type) {
     case 0x01: return MTLLogLevelInfo;

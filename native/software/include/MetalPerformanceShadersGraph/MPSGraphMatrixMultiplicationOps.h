@@ -6,7 +6,7 @@
 NS_ASSUME_NONNULL_BEGIN
 
 @interface MPSGraph (MPSGraphMatrixMultiplicationOps)
-/* Of the last two dimensions; the others are broadcast. */
+/* Multiplies the last two dimensions; the others are broadcast. */
 - (MPSGraphTensor *)matrixMultiplicationWithPrimaryTensor:(MPSGraphTensor *)primaryTensor
                                           secondaryTensor:(MPSGraphTensor *)secondaryTensor
                                                      name:(nullable NSString *)name;

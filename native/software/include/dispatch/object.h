@@ -14,7 +14,7 @@ void dispatch_set_context(dispatch_object_t object, void *_Nullable context) SMT
 void dispatch_set_finalizer_f(dispatch_object_t object, dispatch_function_t _Nullable finalizer)
     SMTL_DISPATCH_SYMBOL(dispatch_set_finalizer_f);
 
-/* Of a queue: what has not begun waits for as many calls of the one as of the other. */
+/* What a queue has not begun waits until the second was called as often as the first. */
 void dispatch_suspend(dispatch_object_t object) SMTL_DISPATCH_SYMBOL(dispatch_suspend);
 void dispatch_resume(dispatch_object_t object) SMTL_DISPATCH_SYMBOL(dispatch_resume);
 

@@ -43,7 +43,7 @@ dispatch_queue_global_t _Nullable dispatch_get_global_queue(intptr_t identifier,
     SMTL_DISPATCH_SYMBOL(dispatch_get_global_queue);
 /* Runs on the main thread: in its run loop, or in dispatch_main. */
 dispatch_queue_main_t dispatch_get_main_queue(void) SMTL_DISPATCH_SYMBOL(dispatch_get_main_queue);
-/* Of the main thread only: runs the main queue and does not return. */
+/* For the main thread only: runs the main queue and does not return. */
 void dispatch_main(void) __attribute__((noreturn)) SMTL_DISPATCH_SYMBOL(dispatch_main);
 
 const char *dispatch_queue_get_label(dispatch_queue_t _Nullable queue) SMTL_DISPATCH_SYMBOL(dispatch_queue_get_label);
@@ -54,7 +54,7 @@ void dispatch_queue_set_specific(dispatch_queue_t queue, const void *key, void *
     SMTL_DISPATCH_SYMBOL(dispatch_queue_set_specific);
 void *_Nullable dispatch_queue_get_specific(dispatch_queue_t queue, const void *key)
     SMTL_DISPATCH_SYMBOL(dispatch_queue_get_specific);
-/* Of the queue that the caller runs on, or of one that waits for it in dispatch_sync on this thread. */
+/* The value of the queue that the caller runs on, or of one that waits for it in dispatch_sync on this thread. */
 void *_Nullable dispatch_get_specific(const void *key) SMTL_DISPATCH_SYMBOL(dispatch_get_specific);
 /* Raises an exception unless the caller runs on `queue` (or, with _not, if it does). */
 void dispatch_assert_queue(dispatch_queue_t queue) SMTL_DISPATCH_SYMBOL(dispatch_assert_queue);
@@ -66,7 +66,7 @@ void dispatch_async_f(dispatch_queue_t queue, void *_Nullable context, dispatch_
  * where this would wait for ever: the caller runs on `queue`. */
 void dispatch_sync_f(dispatch_queue_t queue, void *_Nullable context, dispatch_function_t work)
     SMTL_DISPATCH_SYMBOL(dispatch_sync_f);
-/* Of a concurrent queue: alone on it, after all before it and before all after it. */
+/* Work that runs alone on a concurrent queue, after all before it and before all after it. */
 void dispatch_barrier_async_f(dispatch_queue_t queue, void *_Nullable context, dispatch_function_t work)
     SMTL_DISPATCH_SYMBOL(dispatch_barrier_async_f);
 void dispatch_barrier_sync_f(dispatch_queue_t queue, void *_Nullable context, dispatch_function_t work)

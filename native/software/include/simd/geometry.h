@@ -32,7 +32,7 @@
 SMTL_SIMD_ALL_FLOATS(SMTL_SIMD_GEOMETRY)
 #undef SMTL_SIMD_GEOMETRY
 
-/* Of vectors in the plane the third component alone is not 0. */
+/* If the vectors lie in the plane, only the third component is not 0. */
 #define SMTL_SIMD_CROSS(T)                                                                                            \
     SMTL_SIMD_FUNCTION simd_##T##3 simd_cross(simd_##T##3 x, simd_##T##3 y) { return x.yzx * y.zxy - x.zxy * y.yzx; } \
     SMTL_SIMD_FUNCTION simd_##T##3 simd_cross(simd_##T##2 x, simd_##T##2 y) {                                         \

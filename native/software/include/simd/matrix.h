@@ -13,7 +13,7 @@
     SMTL_SIMD_FUNCTION simd_##T##4x##R simd_matrix(simd_##T##R a, simd_##T##R b, simd_##T##R c, simd_##T##R d) {       \
         return (simd_##T##4x##R){{a, b, c, d}};                                                                        \
     }
-/* Of a matrix of C columns and R rows. */
+/* The algebra of matrices of C columns and R rows. */
 #define SMTL_SIMD_MATRIX_ALGEBRA(T, C, R)                                                                           \
     SMTL_SIMD_FUNCTION simd_##T##C##x##R simd_add(simd_##T##C##x##R x, simd_##T##C##x##R y) {                       \
         for (int c = 0; c < C; c++) {                                                                               \

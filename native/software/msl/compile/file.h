@@ -34,9 +34,9 @@ public:
     int number() const { return number_; }  // negative if it could not be opened
     bool is_file() const;
     bool is_folder() const;
-    // Of a folder: what is in it, in no order.
+    // What is in a folder, in no order.
     std::vector<std::string> names() const;
-    // Of a file, from its beginning.
+    // What is in a file, from its beginning.
     std::optional<std::string> read(std::size_t most = std::numeric_limits<std::size_t>::max()) const;
     // The same in pieces, each but the last of them of a power of two bytes; false if the file cannot be read.
     bool read_in_pieces(const std::function<void(std::string_view)> &take) const;

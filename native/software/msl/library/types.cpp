@@ -218,7 +218,7 @@ struct StoredType {
     bool is_packed = false;
 };
 
-// Of a template's instance by its arguments; empty for templates of the source's own.
+// The name of a template's instance by its arguments; empty for templates of the source's own.
 std::string instance_name(const std::vector<std::string> &words) {
     const std::string &name = words[0];
     if ((name == "vec" || name == "packed_vec") && words.size() == 3) return words[1] + words[2];

@@ -37,7 +37,7 @@ private:
     class Facts;
 
     const smtl_type *structure(const smtl_library &library, const std::string &name);
-    // Reads the facts of one type; `owner` keeps what is no structure.
+    // Reads the facts of one type; `owner` keeps what is not a structure.
     const smtl_type *read_type(const smtl_library &library, Facts &facts, Structure &owner);
     bool fill(const smtl_library &library, const std::string &name, Structure &structure);
 

@@ -95,7 +95,7 @@ std::string bound_shift(Operation shift) {
     return bounded + shift.text();
 }
 
-// Of the numbers that kernels have. Empty: the operation stays as it is.
+// What a division needs for the numbers that kernels have. Empty: the operation stays as it is.
 std::string guard_division(Operation division) {
     constexpr unsigned widest = 64;
     const unsigned width = division.width;

@@ -25,7 +25,7 @@ bool declares_reference(const Source &source, Index name) {
            source[name + 1].is_one_of(ends);
 }
 
-// Of a reference that any function has, or of a member.
+// Whether it takes the address of a reference that any function has, or of a member.
 bool takes_address_of_reference(const Source &source, const Declarations &declarations) {
     Names references, addressed;
     for (const Declaration &declaration : declarations) {

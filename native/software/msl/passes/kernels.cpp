@@ -180,7 +180,7 @@ void KernelDefinitions::instantiate(const Declaration &declaration) {
         source_.erase({declaration.begin, semicolon});
         return;
     }
-    // Of overloaded templates, the last one that takes as many arguments of both kinds; function arguments may stand
+    // The last one of overloaded templates that takes as many arguments of both kinds; function arguments may stand
     // for template arguments.
     const Template *pattern = nullptr;
     const std::size_t count = source_.split_commas(arguments).size();

@@ -101,7 +101,7 @@ void Allocation::allocate_in(Index begin, Index end, Context context) {
     }
 }
 
-// Of the declaration before the semicolon that ends at `end`; of one in a condition before its parenthesis.
+// Reads the declaration before the semicolon that ends at `end`, or before the parenthesis that ends a condition.
 void Allocation::allocate_variables(Index begin, Index end, Context context) {
     while (source_[begin].is("using")) {
         while (begin < end && !source_[begin].is("=")) ++begin;
@@ -233,7 +233,7 @@ void reject_stray_spaces(Source &source, const ThreadgroupVariables &variables) 
         if (token.is("(") || token.is("[") || token.is("{")) open.push_back(i);
         if ((token.is(")") || token.is("]") || token.is("}")) && !open.empty()) open.pop_back();
         if (token.is("<")) angles_end = std::max(angles_end, source.skip_angles(i, source.size() - 1).value_or(0));
-        // Of a template: others have been read as declarations.
+        // The alias is a template's: others have been read as declarations.
         if (token.is("using")) alias_end = source.skip_to_semicolon(i, source.size() - 1);
         const AddressSpace space = space_named(source, i);
         const bool matters = space == AddressSpace::threadgroup || space == AddressSpace::device;

@@ -17,8 +17,8 @@ bool smtl_dnnl_product(bool transpose_a, bool transpose_b, int64_t rows, int64_t
                        char **reason);
 
 typedef struct {
-    /* Batch, channels, height, width; strides in numbers. Of the weights: groups, output and input channels of a group,
-     * height, width. */
+    /* Batch, channels, height, width; strides in numbers. For the weights: groups, output and input channels of a
+     * group, height, width. */
     int64_t source_lengths[4], source_strides[4];
     int64_t weights_lengths[5], weights_strides[5];
     int64_t result_lengths[4], result_strides[4];

@@ -88,7 +88,7 @@ void extend(smtl_tensor &tensor) {
     }
 }
 
-/* Of the numbers that `tensor` has from `bytes` on, in its dimensions from `first`: the sum, or that of the squared
+/* The sum of the numbers that `tensor` has from `bytes` on, in its dimensions from `first`, or of their squared
  * distances from `mean`. */
 double sum_of(const smtl_tensor &tensor, uint32_t first, const uint8_t *bytes, bool squares, double mean) {
     if (first + 1 < tensor.rank) {

@@ -36,7 +36,7 @@ void SMTLRecordCopy(const SMTLGraphStep *step, const smtl_tensor *source, const 
 /* Fed, or constant: memory that there is already. */
 - (BOOL)isSource;
 - (BOOL)isPlaceholder;
-/* Of a source: as it was stated, nil for any. */
+/* The shape of a source, as it was stated; nil for any. */
 - (MPSShape *)shape;
 /* A constant's memory; nil if there is none left. */
 - (id<MTLBuffer>)bufferForDevice:(id<MTLDevice>)device;

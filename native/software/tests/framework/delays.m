@@ -15,7 +15,7 @@ static double now(void) {
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-/* Of two queues that start together, either may be done first. */
+/* If two queues start together, either may be done first. */
 static void test_either_queue_is_first(void) {
     id<MTLCommandQueue> queues[2] = {[device newCommandQueue], [device newCommandQueue]};
     int wins[2] = {0, 0};

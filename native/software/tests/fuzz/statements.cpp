@@ -311,7 +311,7 @@ Statement Program::leave() {
             [=](Mask mask) { return parted(mask, [&](Mask leaving) { state->skipped |= leaving; }); }};
 }
 
-// Of a function that changes variables of its caller's.
+// A call of a function that changes variables of its caller's.
 Statement Program::call_with_references() {
     const Function *called = nullptr;
     for (const Function &function : functions_)

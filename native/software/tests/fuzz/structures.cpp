@@ -120,7 +120,7 @@ Made product_of(const Made &a, const Made &b) {
 
 }  // namespace
 
-// Of small integers, of which every operation leaves exact ones. What it gives is there as its columns.
+// A matrix of small integers, of which every operation leaves exact ones. What it gives is there as its columns.
 Statement Program::matrix() {
     const Kind kind = pick({Kind::f32, Kind::f16});
     const auto name_of_matrix = [&](unsigned columns, unsigned rows) {

@@ -41,7 +41,7 @@ std::string hexadecimal(float number, const char *behind) {
     return "0X" + std::string(text, written.ptr) + "." + (behind + below) + "P" + std::to_string(exponent - 24);
 }
 
-// Of the bits `lower` and the next, `halfway` lies between. A literal that is there is rounded to even.
+// `halfway` lies between the numbers of the bits `lower` and of the next. A literal that is there is rounded to even.
 void add_around(std::vector<Literal> &literals, float halfway, unsigned lower, const std::string &suffix) {
     const auto add = [&](const std::string &text, unsigned bits) {
         literals.push_back({text + suffix, uint16_t(bits)});

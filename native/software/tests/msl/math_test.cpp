@@ -25,7 +25,7 @@ struct unary_case {
 
 constexpr double pi = 3.14159265358979323846;
 
-// Of what is left of whole turns, which is exact.
+// Computed from what is left of whole turns, which is exact.
 double sinpi(double x) {
     const double turn = std::remainder(x, 2), y = std::fabs(turn) > 0.5 ? 1 - std::fabs(turn) : std::fabs(turn);
     return std::copysign(y <= 0.25 ? std::sin(pi * y) : std::cos(pi * (0.5 - y)), turn);

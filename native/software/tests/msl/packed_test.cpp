@@ -146,7 +146,7 @@ std::string function_of(const components &of, const std::string &name, bool pack
            " i; (void)r, (void)i; return " + expression + "; }\n";
 }
 
-// Of one type of vectors: a kernel that says which expressions differ.
+// For one type of vectors, a kernel that says which expressions differ.
 void test_expressions(const components &of, const std::vector<std::string> &expressions) {
     std::string functions, calls;
     for (size_t i = 0; i < expressions.size(); ++i) {

@@ -134,7 +134,7 @@ void test_attributes() {
             "__attribute__((always_inline)) inline float f() { return 2; }\n[[gnu::noinline, nodiscard]] float g() { return 3; }\n"
             "struct __attribute__((packed, aligned(16))) S { float x; };\nkernel void k(device float *a) { a[0] = f() + g() + sizeof(S); }\n") ==
         21);
-    // Of headers that programs include, too.
+    // The same in headers that programs include.
     CHECK(
         result_of(
             "#pragma clang assume_nonnull begin\ntypedef enum __attribute__((enum_extensibility(open), flag_enum)) E : int { one = 1 } E;\n"

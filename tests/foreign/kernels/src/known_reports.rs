@@ -11,7 +11,7 @@ pub struct Known {
     /// How the names of the kernels begin.
     kernels: &'static [&'static str],
     kind: ReportKind,
-    /// Of the file: where the access is that was found; 0 if the optimiser has moved it.
+    /// The lines of the file where the access is that was found; 0 if the optimiser has moved it.
     lines: &'static [u32],
     why: &'static str,
 }

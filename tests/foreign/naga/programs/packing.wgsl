@@ -32,7 +32,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     unpacked[id.x * 5u] = unpack4x8snorm(w);
     unpacked[id.x * 5u + 1u] = unpack4x8unorm(w);
     unpacked[id.x * 5u + 2u] = vec4<f32>(unpack2x16snorm(w), unpack2x16unorm(w));
-    // Bits that are no number are left out.
+    // Bits that are not a number are left out.
     unpacked[id.x * 5u + 3u] = vec4<f32>(unpack2x16float(w & 0x7bff7bffu), unpack2x16float(w & 0x83ff83ffu));
     unpacked[id.x * 5u + 4u] = bitcast<vec4<f32>>(vec4<u32>(w & 0x7effffffu, 1u << 30u, 0x3f800000u, 0xbf000000u));
 }

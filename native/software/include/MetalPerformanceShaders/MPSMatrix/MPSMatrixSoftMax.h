@@ -5,7 +5,7 @@
 
 NS_ASSUME_NONNULL_BEGIN
 
-/* Of each row. Rows and columns beyond the source matrix are not counted: by default all are processed. */
+/* The softmax of each row. Rows and columns beyond the source matrix are not counted: by default all are processed. */
 MTL_EXPORT
 @interface MPSMatrixSoftMax : MPSMatrixUnaryKernel {
     NSUInteger _sourceRows;

@@ -7,7 +7,7 @@
 namespace metal {
 namespace smtl_detail {
 
-// Of scalars and vectors that are not packed.
+// True of scalars and vectors that are not packed.
 template <class T> constexpr bool is_integer_v = smtl_is_integral_v<make_scalar_t<T>>;
 template <class V> constexpr bool is_integer_v<smtl_packed_of<V>> = false;
 template <class T> constexpr bool is_bfloat_v = is_same_v<make_scalar_t<T>, bfloat>;
@@ -85,7 +85,7 @@ template <class... None> constexpr bool is_helper_v = sizeof...(None) == 0;
 #define SMTL_TERNARY(T, name) \
     SMTL_FUNCTION T name(T a, T b, T c) { return smtl_detail::apply<smtl_detail::name##_op>(a, b, c); }
 
-// Of operations that know in which type their results are kept.
+// Functions from operations that know in which type their results are kept.
 #define SMTL_UNARY_OF(T, name) \
     SMTL_FUNCTION T name(T a) { return smtl_detail::apply<smtl_detail::name##_of<make_scalar_t<T>>>(a); }
 #define SMTL_BINARY_OF(T, name) \

@@ -34,7 +34,7 @@ template <class... Taken> constexpr unsigned automatic_index(unsigned n, Taken..
 }
 
 #if !defined(__OPENCL_CPP_VERSION__)
-// Of what lies elsewhere than in a thread's own memory.
+// The type of what lies elsewhere than in a thread's own memory.
 template <class T> constexpr bool in_space = !metal::is_same_v<T, typename metal::remove_addrspace<T>::type>;
 
 // `"a"->*constant_text` is the string in constant memory.

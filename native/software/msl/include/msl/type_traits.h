@@ -101,7 +101,7 @@ template <class T, class U> constexpr bool is_same_v = is_same<T, U>::value;
 template <class T, class... Others> constexpr bool smtl_is_one_of_v = (is_same_v<T, Others> || ...);
 
 template <class T> struct is_void : bool_constant<is_same_v<remove_cv_t<T>, void>> {};
-// Of scalars alone.
+// True for scalars alone.
 template <class T>
 constexpr bool smtl_is_integral_v = smtl_is_one_of_v<remove_cv_t<T>, bool, char, signed char, uchar, short, ushort, int,
                                                      uint, long, ulong, long long, unsigned long long>;

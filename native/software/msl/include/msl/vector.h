@@ -297,7 +297,7 @@ template <class T> constexpr bool is_vector_v = is_vector<T>::value;
 
 namespace smtl {
 
-// Of a property, what its getter returns; of an object, which may have operators that change it, the object itself
+// What a property's getter returns; for an object, which may have operators that change it, the object itself
 // (passes/components.h).
 template <class T, metal::enable_if_t<!__is_class(T), int> = 0> SMTL_FUNCTION constexpr T value(T value) {
     return value;

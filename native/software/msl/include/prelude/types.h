@@ -18,7 +18,7 @@ inline constexpr unsigned stored_type<metal::matrix<float, Columns, Rows>> = 7 +
 template <int Columns, int Rows>
 inline constexpr unsigned stored_type<metal::matrix<half, Columns, Rows>> = 20 + 3 * (Columns - 2) + Rows - 2;
 
-// Of a member without [[id(n)]].
+// The index of a member without [[id(n)]].
 constexpr unsigned long no_index = ~0ul;
 
 // MTLDataType.

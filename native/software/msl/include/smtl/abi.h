@@ -199,7 +199,7 @@ struct smtl_kernel_image {
     uint32_t parameter_count;
     const smtl_parameter *parameters;
     const char *name;
-    /* Of a kernel that blocks: runs the thread `core->thread`, and ends by a jump to `enter_finished`. Of others: runs
+    /* In a kernel that blocks: runs the thread `core->thread`, and ends by a jump to `enter_finished`. In others: runs
      * all threads of `core->threadgroup_run` threadgroups and returns. */
     void (*run)(smtl_core *core);
     /* Empty in a kernel whose threads never block. */

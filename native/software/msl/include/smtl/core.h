@@ -9,9 +9,9 @@
 #define SMTL_SANITIZE 0
 #endif
 
-/* Of static variables of a threadgroup: its threads are fibers of one system thread. Instrumented kernels run one at a
- * time, and their variables lie so far apart that an index that runs off one of them meets no other. Of a variable that
- * nobody writes the optimiser would remove the reads. */
+/* The storage of a threadgroup's static variables: its threads are fibers of one system thread. Instrumented kernels
+ * run one at a time, and their variables lie so far apart that an index that runs off one of them meets no other. The
+ * optimiser would remove the reads of a variable that nobody writes. */
 #if SMTL_SANITIZE
 #define SMTL_THREADGROUP_STORAGE __attribute__((used, aligned(SMTL_SANITIZED_VARIABLE_ALIGNMENT)))
 #define SMTL_LIBRARY_VARIABLE __attribute__((section(".data"))) /* away from those */

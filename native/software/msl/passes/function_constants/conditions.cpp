@@ -93,7 +93,7 @@ void define_evaluated_constants(Source &source, ProgramConstants &constants) {
                                        std::string(name) + "() { return " + value + "; }"});
         }
     }
-    // Of one declaration, each may be made of those before it.
+    // Each of one declaration may be made of those before it.
     std::sort(definitions.begin(), definitions.end(), [](const Definition &a, const Definition &b) {
         return std::pair(a.semicolon, a.value) < std::pair(b.semicolon, b.value);
     });

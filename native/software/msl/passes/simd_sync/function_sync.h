@@ -124,7 +124,7 @@ private:
     struct Regions;
 
     // brackets.cpp
-    // Of two around the same range the first one stands outside.
+    // The first of two around the same range stands outside.
     void write_around(Range range, std::string open, std::string close);
     void write_brackets();
 

@@ -108,7 +108,7 @@ void FunctionSync::find_deduced() {
     }
 }
 
-// Of what the name of a type stands for, unless it is a part of another type.
+// What the name of a type stands for, unless it is a part of another type.
 const SharedType *FunctionSync::shared_type(Index name) const {
     const auto found = lanes_.shared_types.find(source_[name].text);
     const Token &before = source_[name - 1];
@@ -116,7 +116,7 @@ const SharedType *FunctionSync::shared_type(Index name) const {
     return found != lanes_.shared_types.end() && whole ? &found->second : nullptr;
 }
 
-// Of a kernel's parameters those that tell threads apart; of other functions' all that may: any value may be an index,
+// A kernel's parameters that tell threads apart, and all of another function's that may: any value may be an index,
 // and what is in device memory may be the thread's own.
 void FunctionSync::find_lane_values() {
     for (const Range &part : source_.split_commas(*declaration_.parameters)) {
@@ -197,7 +197,7 @@ bool FunctionSync::mentions(Range range, const Names &names) const {
     return false;
 }
 
-// Of objects, not of their members.
+// The names of objects, not of their members.
 void FunctionSync::collect_names(Range range, Names &names) const {
     for (Index i = range.begin; i < range.end; ++i)
         if (source_[i].is_identifier() && !source_[i - 1].is(".") && !source_[i - 1].is("->"))
@@ -263,7 +263,7 @@ bool FunctionSync::is_call(Index name, Index end, Index &open) const {
     return source_[open].is("(");
 }
 
-// Of a statement: `[[likely]] { ... }`.
+// Behind the attributes of a statement: `[[likely]] { ... }`.
 Index FunctionSync::past_attributes(Index i, Index end) const {
     while (i < end && source_.opens_attribute(i)) i = source_.skip_group(i, end);
     return i;

@@ -205,7 +205,7 @@ private:
         return ends_operand(token);
     }
 
-    // Of arguments or values, and not of declarators.
+    // Whether it begins a list of arguments or values, and not of declarators.
     bool is_list(Index open) const {
         if (source_[open].is("(")) return true;
         if (open == 0) return false;

@@ -53,7 +53,7 @@ void test_between_compilations() {
         remove_entries(part);
         ++number;
         CHECK(runs(compiled(source_of(number)), number));
-        // Of a library that is known the kernel alone is compiled.
+        // If the library is known, the kernel alone is compiled.
         const compiled known(source_of(number));
         remove_entries(part);
         if (*part) remove_entries("kernel-");

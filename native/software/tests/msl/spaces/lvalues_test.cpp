@@ -72,7 +72,7 @@ kernel void k(device float *x, constant float *c [[buffer(1)]]) {
                    {321, 333, 311, 541, 331, 10, 31, 0});
 }
 
-// Of two values a conditional makes a value, which has no reference type and lives as long as a reference to it.
+// A conditional of two values is a value, which has no reference type and lives as long as a reference to it.
 void test_conditionals_of_values() {
     expect_results(head + R"(
 float4 made(float x) { return float4(x); }

@@ -257,7 +257,7 @@ fn q5_k(block: &[u8]) -> Vec<f64> {
 fn q6_k(block: &[u8]) -> Vec<f64> {
     let scale = half_at(block, 208);
     let number = |index: usize| {
-        // Of each 128 numbers the first 64 are in the low halves of 64 bytes, the others in the high ones.
+        // The first 64 of each 128 numbers are in the low halves of 64 bytes, the others in the high ones.
         let (half, within) = (index / 128, index % 128);
         let low = block[half * 64 + within % 64] >> (within / 64 * 4) & 15;
         let high = block[128 + half * 32 + within % 32] >> (within / 32 * 2) & 3;

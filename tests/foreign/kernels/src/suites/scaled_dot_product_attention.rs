@@ -104,7 +104,7 @@ impl Tensors {
 
 pub fn run(file: &File) {
     for kind in Type::FLOATS {
-        // The widths that the package's host code allows; 72 and 80 are no multiples of a simdgroup.
+        // The widths that the package's host code allows; 72 and 80 are not multiples of a simdgroup.
         for width in [32, 64, 96, 128, 256, 512] {
             let one = Tensors {
                 kind,

@@ -259,7 +259,7 @@ fn constants(file: &File, kind: Type) {
 /// The same value at every element of a view; what lies between them stays.
 fn constants_strided(file: &File, kind: Type) {
     let kernel = format!("const_set_{}_strided", kind.name());
-    // Of the views, those in which no two elements share an address: the kernel's threads would race for it.
+    // Those of the views in which no two elements share an address: the kernel's threads would race for it.
     for (shape, strides) in VIEWS
         .into_iter()
         .filter(|(_, strides)| !strides.contains(&0))
