@@ -27,7 +27,7 @@ BRIDGE = $(MAKE) -C native/bridge PREFIX="$(abspath $(PREFIX))" BUILD="$(PRODUCT
 ON_SOFTWARE_METAL = $(if $(filter Darwin,$(shell uname -s)),,$(1))
 
 .PHONY: help demo test check fmt lint doc package native sanitize sanitize-kernels sanitize-kernels-all portable standalone \
-        install-software-metal uninstall-software-metal shuffle fuzz soak foreign foreign-ggml foreign-mlx foreign-candle foreign-tinygrad foreign-naga foreign-torch bench stress \
+        install-software-metal uninstall-software-metal shuffle fuzz soak large foreign foreign-ggml foreign-mlx foreign-candle foreign-tinygrad foreign-naga foreign-torch bench stress \
         setup setup-check setup-software clean platforms \
         install-bridge uninstall-bridge cuda-programs install-cuda-runtime uninstall-cuda-runtime
 
@@ -89,6 +89,9 @@ fuzz: setup-check ## random files, command lines, shaders and calls of the C ABI
 
 soak: setup-check ## the suites of SUITES, TIMES times with all cores busy: what depends on time fails (not in CI: hours)
 	scripts/soak $(TIMES) $(SUITES)
+
+large: setup ## operations on more than 2^31 and 2^32 elements (not in CI: minutes, and 9 GiB of memory)
+	cargo test --test ops -- --ignored --test-threads=1 tensor::large
 
 standalone: setup-check ## programs of users against an installed software Metal and an installed bridge
 	native/software/tests/standalone/run "$(SOFTWARE_METAL_BUILD)"

@@ -165,10 +165,11 @@ kernel void convolution(constant ConvolutionArguments &arguments [[buffer(0)]],
     float sums[thread_channels * thread_positions];
     const uint image = tile.z / arguments.groups;
     const uint group = tile.z % arguments.groups;
-    const uint count = uint(arguments.y_size[0]) * uint(arguments.y_size[1]);
+    const ulong row_length = ulong(arguments.y_size[1]);
+    const ulong count = ulong(arguments.y_size[0]) * row_length;
     // What the tile has inside of the image, and this thread.
-    const uint tile_start = tile.x * tile_positions;
-    const uint tile_count = min(tile_positions, count - tile_start);
+    const ulong tile_start = ulong(tile.x) * tile_positions;
+    const uint tile_count = uint(min(ulong(tile_positions), count - tile_start));
     const uint first_column = thread_index % columns * thread_positions;
     const uint first_channel = tile.y * tile_channels + thread_index / columns * thread_channels;
     const uint own_count = tile_count > first_column ? min(thread_positions, tile_count - first_column) : 0;
@@ -180,8 +181,8 @@ kernel void convolution(constant ConvolutionArguments &arguments [[buffer(0)]],
     const uint laid_inside = laid < tile_count ? min(laid_count, tile_count - laid) : 0;
     const uint laid_first_k = thread_index / tile_positions;
     const uint laid_k_step = is_one_thread ? 1 : columns * rows / tile_positions;
-    const int row = int((tile_start + laid) / uint(arguments.y_size[1]));
-    const int column = int((tile_start + laid) % uint(arguments.y_size[1]));
+    const int row = int((tile_start + laid) / row_length);
+    const int column = int((tile_start + laid) % row_length);
 
     const uint kernel_width = uint(arguments.kernel_size[1]);
     const uint window = uint(arguments.kernel_size[0]) * kernel_width;
@@ -233,12 +234,13 @@ kernel void convolution(constant ConvolutionArguments &arguments [[buffer(0)]],
     }
 
     y += image * arguments.y_strides[0];
-    const uint own_start = tile_start + first_column;
+    const uint own_row = uint((tile_start + first_column) / row_length);
+    const uint own_column = uint((tile_start + first_column) % row_length);
     for (uint c = 0; c < own_channels; c++) {
         const ulong channel = ulong(group) * arguments.y_channels + first_channel + c;
         const float added = has_bias ? Element<T>::get(bias[channel * arguments.bias_stride]) : 0.0f;
-        uint y_row = own_start / uint(arguments.y_size[1]);
-        uint y_column = own_start % uint(arguments.y_size[1]);
+        uint y_row = own_row;
+        uint y_column = own_column;
         for (uint done = 0; done < own_count; y_row++, y_column = 0) {
             const uint run = min(uint(arguments.y_size[1]) - y_column, own_count - done);
             device T *target = y + channel * arguments.y_strides[1] + y_row * arguments.y_strides[2] +

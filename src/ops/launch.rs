@@ -188,6 +188,23 @@ pub(crate) enum Grid {
     Threadgroups { groups: Size, threadgroup: Size },
 }
 
+impl Grid {
+    /// Threadgroups of so many threads, for a kernel that knows a thread by its number in the threadgroup: side by side along
+    /// x or, if the grid would then have more threads along x than 32 bits count, along y.
+    pub(crate) fn of_groups(groups: Size, threads: usize) -> Grid {
+        let fits = groups.width <= u32::MAX as usize / threads;
+        let threadgroup = if fits {
+            Size::new(threads, 1, 1)
+        } else {
+            Size::new(1, threads, 1)
+        };
+        Grid::Threadgroups {
+            groups,
+            threadgroup,
+        }
+    }
+}
+
 impl<A: NoUninit> Launch<'_, A> {
     /// Checks the operands and encodes the dispatch.
     ///

@@ -19,7 +19,8 @@ impl Ops {
     ///
     /// [`Error::InvalidArgument`] for an axis that `y` does not have, if types or shapes do not fit, if an input overlaps `y`
     /// otherwise than by being its part of it, or if positions of `y` share an element; [`Error::OutOfRange`] if elements are
-    /// not inside their buffer; [`Error::Misaligned`] if they do not begin at a multiple of their size. The first input that
+    /// not inside their buffer, or if all dimensions but the longest have 2^32 positions or more together;
+    /// [`Error::Misaligned`] if they do not begin at a multiple of their size. The first input that
     /// is wrong is named as `x[0]`, `x[1]` and so on.
     pub fn concat<'a>(
         &self,

@@ -213,10 +213,10 @@ impl Ops {
                 ],
             ),
             threadgroup_memory: 0,
-            grid: Grid::Threadgroups {
-                groups: Size::new(sizes.rows.div_ceil(tile_rows), sizes.heads, sizes.batch),
-                threadgroup: threads.into(),
-            },
+            grid: Grid::of_groups(
+                Size::new(sizes.rows.div_ceil(tile_rows), sizes.heads, sizes.batch),
+                threads,
+            ),
         };
         // SAFETY: the kernels take rows and heads inside of q and y, heads of k and v that are shared by these, and keys below
         // `keys`, whatever the lengths hold; what there is not is not read.

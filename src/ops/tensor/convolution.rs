@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
-use crate::ops::launch::{Cost, Grid, Launch, MAX_DIMENSION, at_most};
+use crate::ops::launch::{Cost, Grid, Launch, MAX_DIMENSION, at_most, elements};
 use crate::ops::pipelines::{Constant, KernelName};
 use crate::ops::shader::Shader;
 use crate::ops::tensor::view::Tensor;
@@ -83,9 +83,10 @@ impl Ops {
     /// # Errors
     ///
     /// [`Error::Unsupported`] for integers; [`Error::InvalidArgument`] if types or shapes do not fit, for a stride, a dilation, a
-    /// window or groups of 0, if `y` overlaps another tensor, or if positions of `y` share an element; [`Error::OutOfRange`] if
-    /// elements are not inside their buffer, or if there are more positions or terms than 31 bits count; [`Error::Misaligned`]
-    /// if they do not begin at a multiple of their size.
+    /// window or groups of 0, if rows or columns, their padding and the reach of the window are together more than 31 bits
+    /// count, if `y` overlaps another tensor, or if positions of `y` share an element; [`Error::OutOfRange`] if elements are
+    /// not inside their buffer, or if 31 bits do not count a dimension, the terms of a sum, or the groups of all images;
+    /// [`Error::Misaligned`] if they do not begin at a multiple of their size.
     pub fn convolution<'a, const D: usize>(
         &self,
         encoder: &mut ComputeEncoder<'_>,
@@ -211,7 +212,7 @@ impl Ops {
             at_most(function, what, factors, MAX_DIMENSION).map(|product| product as u32)
         };
         let depth = count("a sum", &[x_channels, weights.shape[2], weights.shape[3]])?;
-        let positions = count("y", &y_images.shape[2..])?;
+        let positions = elements(function, "y", &y_images.shape[2..])?;
         let planes = count("x in groups", &[x_images.shape[0], groups])?;
         let [w0, w1, w2, w3] = weights.strides.map(|stride| stride as u64);
         let own = [w0, w1][to];
@@ -259,14 +260,14 @@ impl Ops {
                 ],
             ),
             threadgroup_memory: 0,
-            grid: Grid::Threadgroups {
-                groups: Size::new(
-                    (positions as usize).div_ceil(tile_positions),
+            grid: Grid::of_groups(
+                Size::new(
+                    positions.div_ceil(tile_positions),
                     y_channels.div_ceil(tile_channels),
                     planes as usize,
                 ),
-                threadgroup: threads.into(),
-            },
+                threads,
+            ),
         };
         // SAFETY: tiles are cut where positions or channels end; rows and columns of x are read only if they are inside; weights
         // are read at places below `depth`. So all places are inside the extents of the operands.

@@ -46,7 +46,8 @@ impl Ops {
     ///
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for an axis that `x` does not have, if types or shapes do not
     /// fit, if `y` overlaps another tensor, or if positions of `y` share an element;
-    /// [`Error::OutOfRange`](crate::Error::OutOfRange) if elements are not inside their buffer;
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange) if elements are not inside their buffer, or if all dimensions but the
+    /// longest have 2^32 positions or more together;
     /// [`Error::Misaligned`](crate::Error::Misaligned) if they do not begin at a multiple of their size.
     pub fn gather<'a>(
         &self,

@@ -207,6 +207,18 @@ impl<const N: usize> Walk<N> {
         walk
     }
 
+    /// Makes the longest dimension the innermost one if the others have more positions than 32 bits count.
+    pub(crate) fn shorten_others(&mut self) {
+        let others = self.shape[1..]
+            .iter()
+            .fold(1, |count: usize, size| count.saturating_mul(*size));
+        let longest = (0..self.shape.len()).max_by_key(|axis| self.shape[*axis]);
+        if let (true, Some(longest)) = (u32::try_from(others).is_err(), longest) {
+            self.shape.swap(0, longest);
+            self.strides.swap(0, longest);
+        }
+    }
+
     /// A dimension along which a tensor lies without gaps that has gaps along the innermost one.
     pub(crate) fn transposed_axis(&self) -> Option<usize> {
         let is_transposed = |strides: &[usize; N]| {

@@ -300,10 +300,7 @@ impl<'a> Product<'a> {
                 (LaneExecution::Lockstep, true) => (256, 256 / SIMD_WIDTH),
                 (LaneExecution::Lockstep, false) => (256, 256),
             };
-            return Grid::Threadgroups {
-                groups: Size::new(self.n.div_ceil(columns), 1, batches),
-                threadgroup: Size::new(threads, 1, 1),
-            };
+            return Grid::of_groups(Size::new(self.n.div_ceil(columns), 1, batches), threads);
         }
         let (threads, tile) = tile(lanes);
         Grid::Threadgroups {

@@ -126,9 +126,11 @@ impl Ops {
     /// # Errors
     ///
     /// [`Error::Unsupported`] for integers; [`Error::InvalidArgument`] if types or shapes do not fit, for a window, a stride or a
-    /// dilation of 0, if the tensors overlap, or if positions of `y` share an element; [`Error::OutOfRange`] if elements are not
-    /// inside their buffer, or for more of them than a grid has threads; [`Error::Misaligned`] if they do not begin at a
-    /// multiple of their size.
+    /// dilation of 0, if rows or columns, their padding and the reach of the window are together more than 31 bits count, if
+    /// the tensors overlap, or if positions of `y` share an element; [`Error::OutOfRange`] if elements are not inside their
+    /// buffer, if 31 bits do not count a dimension, or if images, channels and rows of `y` are 2^32 or more together, or,
+    /// where `x` lies with channels last, images, rows and columns; [`Error::Misaligned`] if they do not begin at a multiple
+    /// of their size.
     pub fn pool<'a, const D: usize>(
         &self,
         encoder: &mut ComputeEncoder<'_>,

@@ -163,11 +163,14 @@ impl Division {
         }
         let count = reduced.shape.iter().product();
         // Threads of a GPU that run together should read neighbouring elements: those of a row, or those of neighbouring
-        // rows if there are enough of them.
+        // rows if there are enough of them. Threads of a grid are counted in 32 bits.
         let are_columns = kept.strides[0][0] == 1 && reduced.strides[0][0] != 1;
+        let are_many = results > u32::MAX as usize / SIMD_WIDTH;
         let is_alone = match lanes {
             LaneExecution::InTurn => true,
-            LaneExecution::Lockstep => count < SIMD_WIDTH || (are_columns && results >= 1024),
+            LaneExecution::Lockstep => {
+                count < SIMD_WIDTH || are_many || (are_columns && results >= 1024)
+            }
         };
         let is_dense = reduced.strides[0][0] == 1 && (!writes_rows || reduced.strides[0][1] == 1);
         Ok(Division {
@@ -220,6 +223,7 @@ impl Division {
             count if count < most => count.next_power_of_two().max(SIMD_WIDTH),
             _ => most,
         };
+        let threads = threads.min(1 << (u32::MAX as usize / self.results).ilog2());
         let grid = Grid::Threadgroups {
             groups: self.results.into(),
             threadgroup: Size::new(threads, 1, 1),

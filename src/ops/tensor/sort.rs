@@ -136,8 +136,8 @@ impl Ops {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for an axis that the shape does not have, [`Error::OutOfRange`] for a dimension of 2^31
-    /// elements or more, or for more bytes than can be counted.
+    /// [`Error::InvalidArgument`] for an axis that the shape does not have, [`Error::OutOfRange`] for 2^31 elements along the
+    /// axis or more, or for more bytes than can be counted.
     pub fn sort_scratch(shape: &[usize], axis: usize) -> Result<usize> {
         const FUNCTION: &str = "Ops::sort_scratch";
         let Some(&size) = shape.get(axis) else {
@@ -347,7 +347,10 @@ fn merges(size: usize) -> usize {
 
 fn scratch_bytes(function: &'static str, shape: &[usize], size: usize) -> Result<usize> {
     let halves = merges(size).min(2);
-    let counted = elements(function, "x", shape)?.checked_mul(halves * INDEX);
+    elements(function, "the axis", &[size])?;
+    let counted = shape
+        .iter()
+        .try_fold(halves * INDEX, |bytes, size| bytes.checked_mul(*size));
     counted.ok_or_else(|| {
         let message = format!(
             "x of shape {shape:?} is too large to sort: its scratch memory exceeds the address space"

@@ -162,8 +162,8 @@ impl Ops {
     ///
     /// [`Error::Unsupported`] if the type does not have the function ([`Unary::has`]); [`Error::InvalidArgument`] if types or
     /// shapes do not fit, if the tensors overlap otherwise than by being the same elements, if positions of `y` share an
-    /// element, or for a parameter that is not finite; [`Error::OutOfRange`] if elements are not inside their buffer;
-    /// [`Error::Misaligned`] if they do not begin at a multiple of their size.
+    /// element, or for a parameter that is not finite; [`Error::OutOfRange`] if elements are not inside their buffer, or if all
+    /// dimensions but the longest have 2^32 positions or more together; [`Error::Misaligned`] if they do not begin at a multiple of their size.
     pub fn unary<'a>(
         &self,
         encoder: &mut ComputeEncoder<'_>,

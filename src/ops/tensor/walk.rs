@@ -230,7 +230,9 @@ impl Walked<'_> {
         for (layout, part) in layouts.iter_mut().zip(self.parts) {
             *layout = part.layout;
         }
-        Walk::new(&layouts)
+        let mut walk = Walk::new(&layouts);
+        walk.shorten_others();
+        walk
     }
 
     fn operands(&self) -> Vec<Operand<'_>> {
@@ -292,7 +294,10 @@ impl Walked<'_> {
             (LaneExecution::Lockstep, true) => (lanes.block(), 256),
             (LaneExecution::Lockstep, false) => (1, 256),
         };
-        let per_thread = self.per_thread.unwrap_or(per_thread);
+        let per_thread = self
+            .per_thread
+            .unwrap_or(per_thread)
+            .max(walk.shape[0].div_ceil(u32::MAX as usize));
         let mut arguments = Arguments {
             scalar: self.scalar,
             per_thread: per_thread as u32,
@@ -315,7 +320,7 @@ impl Walked<'_> {
         }
         let columns = walk.shape[0].div_ceil(per_thread);
         let rows = walk.shape[1..].iter().product::<usize>();
-        if u32::try_from(columns).is_err() || u32::try_from(rows).is_err() {
+        if u32::try_from(per_thread).is_err() || u32::try_from(rows).is_err() {
             let message = format!(
                 "y of shape {:?} takes more threads than a grid may have",
                 whole.shape()

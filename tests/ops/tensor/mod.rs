@@ -11,6 +11,8 @@ mod convolution;
 mod convolution_model;
 mod empty;
 mod index;
+#[cfg(software_metal)]
+mod large;
 mod layouts;
 mod mask;
 mod named;

@@ -92,7 +92,13 @@ pub fn in_child_with(test: &str, variables: &[(&str, &str)], scenario: impl FnOn
     }
     let output = run_again(
         test,
-        &[test, "--exact", "--nocapture", "--test-threads=1"],
+        &[
+            test,
+            "--exact",
+            "--include-ignored",
+            "--nocapture",
+            "--test-threads=1",
+        ],
         variables,
         false,
     );
