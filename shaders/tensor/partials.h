@@ -118,10 +118,18 @@ struct Member {
     uint threads;
 };
 
-// What this thread finds of the row that begins at `start`. The elements go round `block` partial results, which are a
-// vector where lanes run in turn. `source.value(place, index)` is the element number `index` of its run.
+// Some runs of a row, and some elements of each.
+struct Section {
+    ulong run;
+    ulong runs_end;
+    ulong first;
+    ulong end;
+};
+
+// What this thread finds in a section of the row that begins at `start`. The elements go round `block` partial results,
+// which are a vector where lanes run in turn. `source.value(place, index)` is the element number `index` of its run.
 template <uint block, typename C, typename Source>
-inline Partial<C> gathered_in(constant Rows &rows, Combine how, ulong start, Member member,
+inline Partial<C> gathered_of(constant Rows &rows, Combine how, ulong start, Section section, Member member,
                               thread const Source &source) {
     C values[block];
     C rests[block];
@@ -130,12 +138,13 @@ inline Partial<C> gathered_in(constant Rows &rows, Combine how, ulong start, Mem
         rests[k] = C(0);
     }
     const ulong step = is_alone ? 1 : rows.width;
-    const ulong size = rows.reduced.shape[0];
+    const ulong size = section.end;
     const ulong stride = is_dense ? 1 : rows.reduced.strides[0][0];
     const ulong runs_step = is_alone ? 1 : member.threads / rows.width;
-    for (ulong run = is_alone ? 0 : member.index / rows.width; run < rows.runs; run += runs_step) {
+    ulong run = section.run + (is_alone ? 0 : member.index / rows.width);
+    for (; run < section.runs_end; run += runs_step) {
         const ulong place = start + place_of(rows.reduced, 1, rows.rank, run).x;
-        ulong i = is_alone ? 0 : member.index % rows.width;
+        ulong i = section.first + (is_alone ? 0 : member.index % rows.width);
         for (; i + (block - 1) * step < size; i += block * step) {
             for (uint k = 0; k < block; k++) {
                 const ulong at = i + k * step;
@@ -152,6 +161,43 @@ inline Partial<C> gathered_in(constant Rows &rows, Combine how, ulong start, Mem
         }
     }
     return {values[0], rests[0]};
+}
+
+// Adds to or multiplies what comes before, with the roundings of both.
+template <typename C> inline Partial<C> joined(Combine how, Partial<C> before, Partial<C> after) {
+    take(how, before.value, before.rest, after.value);
+    before.rest += after.rest;
+    return before;
+}
+
+// So many floats are added up in one partial result before it is joined with others: `rest` has roundings of its own,
+// which would grow with the square of their number.
+constant constexpr ulong most_added = 4096;
+
+template <typename C> inline bool is_rounded(Combine, C) { return false; }
+inline bool is_rounded(Combine how, float) { return how == Add; }
+
+// What this thread finds of the row that begins at `start`.
+template <uint block, typename C, typename Source>
+inline Partial<C> gathered_in(constant Rows &rows, Combine how, ulong start, Member member,
+                              thread const Source &source) {
+    const ulong size = rows.reduced.shape[0];
+    ulong length = size;
+    ulong runs = rows.runs;
+    if (is_rounded(how, C(0)) && rows.count > most_added) {
+        const ulong step = block * (is_alone ? 1 : rows.width);
+        length = most_added * step;
+        runs = max(ulong(1), most_added / (size / step + 1)) * (is_alone ? 1 : member.threads / rows.width);
+    }
+    Partial<C> found = {start_of(how, C(0)), C(0)};
+    for (ulong run = 0; run < rows.runs; run += runs) {
+        const ulong runs_end = min(run + runs, rows.runs);
+        for (ulong i = 0; i < size; i += length) {
+            const Section section = {run, runs_end, i, min(i + length, size)};
+            found = joined(how, found, gathered_of<block, C>(rows, how, start, section, member, source));
+        }
+    }
+    return found;
 }
 
 // The result of a row, in every thread that takes it. `values` and `rests` hold an element for each thread.

@@ -24,13 +24,17 @@ struct Row {
     void store(ulong i, C value) const { y[i * y_stride] = Element<T>::put(value); }
 };
 
-// Adds to or multiplies what comes before, with the roundings of both.
-template <typename C>
-inline Partial<C> joined(Combine how, Partial<C> before, Partial<C> after) {
-    take(how, before.value, before.rest, after.value);
-    before.rest += after.rest;
-    return before;
+// The same number with all that it can hold in `value`: a `rest` to which much is added would lose roundings too.
+inline Partial<float> settled(Partial<float> partial) {
+    const float value = total(partial);
+    return {value, (partial.value - value) + partial.rest};
 }
+
+template <typename C>
+inline Partial<C> settled(Partial<C> partial) { return partial; }
+
+// A lone thread settles its sum whenever it has taken so many elements.
+constant constexpr ulong settled_step = 64;
 
 template <typename T>
 kernel void scan(constant Rows &rows [[buffer(0)]],
@@ -56,10 +60,13 @@ kernel void scan(constant Rows &rows [[buffer(0)]],
     }
     Partial<C> sum = {start_of(how, C(0)), C(0)};
     if (is_alone) {
-        for (ulong i = 0; i < size; i++) {
-            const C before = total(sum);
-            take(how, sum.value, sum.rest, row.load(i));
-            row.store(i, is_exclusive ? before : total(sum));
+        for (ulong start = 0; start < size; start += settled_step) {
+            for (ulong i = start; i < min(start + settled_step, size); i++) {
+                const C before = total(sum);
+                take(how, sum.value, sum.rest, row.load(i));
+                row.store(i, is_exclusive ? before : total(sum));
+            }
+            sum = settled(sum);
         }
         return;
     }
@@ -91,7 +98,7 @@ kernel void scan(constant Rows &rows [[buffer(0)]],
             take(how, before.value, before.rest, elements[k]);
             row.store(first + k, is_exclusive ? excluded : total(before));
         }
-        sum = joined(how, sum, {values[threads - 1], rests[threads - 1]});
+        sum = settled(joined(how, sum, {values[threads - 1], rests[threads - 1]}));
         threadgroup_barrier(mem_flags::mem_threadgroup);
     }
 }

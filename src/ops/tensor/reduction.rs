@@ -26,7 +26,8 @@ const ARG_REDUCTIONS: KernelNames = kernel_names!("arg_reduce");
 #[non_exhaustive]
 pub enum Reduction {
     /// The sum; 0 of no elements. Of floats it is wrong by at most `u |y| + (m u)^2 sum(|x|)` before it is rounded to its type,
-    /// where `m <= n` additions follow one another: `n / 256 + 80` along a dense axis (`n / 2048 + 20` on a GPU).
+    /// where `m <= n` additions follow one another: `n / 256 + 80` along a dense axis (`n / 2048 + 20` on a GPU), and no more
+    /// than `n / 2^20 + 4200`.
     Sum,
     /// The sum divided by `n`, of floats; NaN of no elements.
     Mean,

@@ -24,7 +24,7 @@ pub struct ScanOrder {
 impl Ops {
     /// `y[i] = x[0] + .. + x[i]` along `axis`, or in another [`ScanOrder`]: `x` and `y` have one shape and one type. Integers
     /// wrap, floats of 16 bits are computed with as `f32` and rounded once. With `u = 2^-24`, a float is wrong by at most
-    /// `u |y| + (i u)^2 sum(|x|)` before that, if no sum on the way leaves the range of `f32`; the order of the
+    /// `u |y| + 70 i u^2 sum(|x|)` before that, if no sum on the way leaves the range of `f32`; the order of the
     /// additions is not determined. `y` may be `x`. Kernel `scan` of that type. A GPU scans a row by a threadgroup, or by
     /// a thread if rows are short or are neighbouring columns.
     ///

@@ -1,5 +1,5 @@
-//! Elements more than 2^31 and 2^32 places from the first one of their tensor, and more of them than 32 bits count. The memory
-//! is sparse: of what is mapped only the pages that something is written to are there.
+//! Elements more than 2^32 places from one another, and more of them than 31 and 32 bits count. The memory is sparse: of what
+//! is mapped only the pages that something is written to are there.
 
 /// A call of `ops` with the tensors `t`, the operands in their order.
 macro_rules! call {

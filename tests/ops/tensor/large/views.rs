@@ -14,8 +14,8 @@ use crate::support::run;
 use crate::tensor::layouts::places;
 use crate::tensor::rows::lockstep;
 
-/// The first two steps along an axis go beyond 2^31 and beyond 2^32 elements. Cut to 32 bits, a place is near the beginning.
-const FAR: usize = (1 << 31) + 11;
+/// A step goes beyond 2^32 elements. Cut to 32 bits, with a sign or without, a place would be near the beginning.
+const FAR: usize = (1 << 32) + 11;
 
 /// What a tensor begins with.
 #[derive(Clone, Copy)]

@@ -187,6 +187,22 @@ fn rows_of_more_than_2_to_the_31_elements() {
         let log = (HALF as f32).ln();
         let exact = [-log, 2.0 - log, -log, -2.0 - log].map(f16::from_f32);
         assert_eq!(at::<f16>(&y_buffer, &places), exact);
+        // Beyond 2^25 both numbers that a sum is made of would stay what they are.
+        let (count, one) = (1 << 26, holding(&[1.0f32]));
+        let sums = Tensor::of::<f32>(&y_buffer, &[count]).unwrap();
+        run(|e| {
+            ops().cumsum(
+                e,
+                repeated::<f32>(&one, &[count]),
+                0,
+                ScanOrder::default(),
+                sums,
+            )
+        });
+        assert_eq!(
+            at::<f32>(&y_buffer, &[count / 2, count - 1]),
+            [33_554_432.0, 67_108_864.0]
+        );
         // A row of 2^31 - 1, the longest.
         let image = Tensor::of::<f16>(&y_buffer, &[1, 1, (1 << 31) - 1]).unwrap();
         let small = Tensor::of::<f16>(&x_buffer, &[1, 1, 8]).unwrap();
