@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use approx::relative_eq;
 use metal_bridge::ops::{Binary, Convolution, Matmul, Tensor, Unary};
 use metal_bridge::{Buffer, Choice, Device, Error, MetalOps, ObjectKind};
 use metal_bridge_test_support::{
@@ -141,7 +142,7 @@ fn products_of_a_batch_keep_their_place() {
     }
     for value in y.wait_read::<f32>().unwrap().iter() {
         assert!(
-            (value / product - 1.0).abs() < 1e-5,
+            relative_eq!(*value, product, max_relative = 1e-5),
             "{value} for {product}"
         );
     }

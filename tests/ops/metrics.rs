@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use approx::relative_eq;
 use metal_bridge::ops::{
     Attention, Binary, Convolution, Matmul, Reduction, SortOrder, Tensor, Unary, View, WeightType,
 };
@@ -208,12 +209,10 @@ fn metrics_add_up_to_the_trace() {
             row.flops as f64 / nanoseconds,
             row.bytes as f64 / nanoseconds,
         );
-        assert!((row.gflops() - flops).abs() <= 1e-9 * flops, "{row:?}");
+        let is_close = |a: f64, b: f64| relative_eq!(a, b, max_relative = 1e-9);
+        assert!(is_close(row.gflops(), flops), "{row:?}");
         let share = row.peak_share.expect("a share");
-        assert!(
-            (share - flops.max(bytes) / 1e6).abs() <= 1e-9 * share,
-            "{row:?}"
-        );
+        assert!(is_close(share, flops.max(bytes) / 1e6), "{row:?}");
     }
     let mut calls: Vec<_> = rows
         .iter()
