@@ -89,8 +89,8 @@ struct Operands {
     device const T *a;
     device const T *b;
     T scalar;
-    computed left(Places places) const { return Element<T>::get(a[places.at[1]]); }
-    computed right(Places places) const { return Element<T>::get(has_scalar ? scalar : b[places.at[2]]); }
+    computed left(TensorOffsets offsets) const { return Element<T>::get(a[offsets.at[1]]); }
+    computed right(TensorOffsets offsets) const { return Element<T>::get(has_scalar ? scalar : b[offsets.at[2]]); }
 };
 
 template <typename T>
@@ -98,8 +98,8 @@ struct Arithmetic {
     typedef typename Element<T>::computed result;
     device T *y;
     Operands<T> operands;
-    result value(Places places) const { return apply(operands.left(places), operands.right(places)); }
-    void store(ulong place, result value) const { y[place] = Element<T>::put(value); }
+    result value(TensorOffsets offsets) const { return apply(operands.left(offsets), operands.right(offsets)); }
+    void store(ulong offset, result value) const { y[offset] = Element<T>::put(value); }
 };
 
 template <typename T>
@@ -107,8 +107,8 @@ struct Comparisons {
     typedef uchar result;
     device uchar *y;
     Operands<T> operands;
-    result value(Places places) const { return compare(operands.left(places), operands.right(places)); }
-    void store(ulong place, result value) const { y[place] = value; }
+    result value(TensorOffsets offsets) const { return compare(operands.left(offsets), operands.right(offsets)); }
+    void store(ulong offset, result value) const { y[offset] = value; }
 };
 
 template <typename T, typename R, template <typename> class Work>

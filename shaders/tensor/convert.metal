@@ -28,16 +28,16 @@ template <typename C>
 struct Conversion {
     typedef C result;
     device uchar *y;
-    void store(ulong place, C value) const {
+    void store(ulong offset, C value) const {
         switch (operation) {
-        case F32: ((device float *)y)[place] = float(value); break;
-        case F16: ((device half *)y)[place] = Element<half>::put(float(value)); break;
-        case BF16: ((device bf16 *)y)[place] = Element<bf16>::put(float(value)); break;
-        case I8: ((device char *)y)[place] = integer_of<char>(value, 128.0f); break;
-        case U8: y[place] = integer_of<uchar>(value, 256.0f); break;
-        case I32: ((device int *)y)[place] = integer_of<int>(value, 2147483648.0f); break;
-        case U32: ((device uint *)y)[place] = integer_of<uint>(value, 4294967296.0f); break;
-        default: ((device long *)y)[place] = integer_of<long>(value, 9223372036854775808.0f); break;
+        case F32: ((device float *)y)[offset] = float(value); break;
+        case F16: ((device half *)y)[offset] = Element<half>::put(float(value)); break;
+        case BF16: ((device bf16 *)y)[offset] = Element<bf16>::put(float(value)); break;
+        case I8: ((device char *)y)[offset] = integer_of<char>(value, 128.0f); break;
+        case U8: y[offset] = integer_of<uchar>(value, 256.0f); break;
+        case I32: ((device int *)y)[offset] = integer_of<int>(value, 2147483648.0f); break;
+        case U32: ((device uint *)y)[offset] = integer_of<uint>(value, 4294967296.0f); break;
+        default: ((device long *)y)[offset] = integer_of<long>(value, 9223372036854775808.0f); break;
         }
     }
 };
@@ -45,7 +45,7 @@ struct Conversion {
 template <typename T>
 struct Converted : Conversion<typename Element<T>::computed> {
     device const T *x;
-    typename Element<T>::computed value(Places places) const { return Element<T>::get(x[places.at[1]]); }
+    typename Element<T>::computed value(TensorOffsets offsets) const { return Element<T>::get(x[offsets.at[1]]); }
 };
 
 template <typename T>

@@ -40,8 +40,8 @@ constant constexpr uint tile_positions = thread_positions * columns;
 constant constexpr uint tile_channels = thread_channels * rows;
 constant constexpr uint tile_k = 32;
 
-// Where along an axis of x the window's element `k` of position `at` is, as a first place and a step; places that are
-// not a whole number of steps from the first have no element.
+// Where along an axis of x the window's element `k` of position `at` is, as a first position and a step; positions that
+// are not a whole number of steps from the first have no element.
 inline int source(constant ConvolutionArguments &arguments, uint axis, int at, int k) {
     const int offset = k * arguments.dilation[axis] - arguments.padding[axis];
     return is_transposed ? at - offset : at * arguments.stride[axis] + offset;
@@ -113,7 +113,7 @@ inline void lay_run(constant ConvolutionArguments &arguments, device const T *x,
     }
 }
 
-// Elements of one channel of x, at one place of the window, for positions of y.
+// Elements of one channel of x, at one position of the window, for positions of y.
 template <typename T>
 inline void lay_row(constant ConvolutionArguments &arguments, device const T *x, int row, int column, int kh, int kw,
                     int count, threadgroup float *target) {
@@ -137,15 +137,15 @@ inline void lay_row(constant ConvolutionArguments &arguments, device const T *x,
     }
 }
 
-// Some channels with a step's whole panel. `places` are those of the step's weights in a channel.
+// Some channels with a step's whole panel. `offsets` are those of the step's weights in a channel.
 template <uint channels, typename T>
 inline void multiply_step(thread float *sums, threadgroup const float *panel, device const T *weight, ulong stride,
-                          threadgroup const ulong *places, uint depth, uint width) {
+                          threadgroup const ulong *offsets, uint depth, uint width) {
     for (uint k = 0; k < depth; k += unrolled) {
         float weights[channels * unrolled];
         for (uint c = 0; c < channels; c++) {
             for (uint j = 0; j < unrolled; j++) {
-                weights[c * unrolled + j] = k + j < depth ? Element<T>::get(weight[c * stride + places[k + j]]) : 0.0f;
+                weights[c * unrolled + j] = k + j < depth ? Element<T>::get(weight[c * stride + offsets[k + j]]) : 0.0f;
             }
         }
         multiply<channels>(sums, thread_positions, panel + k * tile_positions, tile_positions, weights, width);
@@ -161,7 +161,7 @@ kernel void convolution(constant ConvolutionArguments &arguments [[buffer(0)]],
                         uint3 tile [[threadgroup_position_in_grid]],
                         uint thread_index [[thread_index_in_threadgroup]]) {
     threadgroup float panel[tile_k * tile_positions];
-    threadgroup ulong places[tile_k];
+    threadgroup ulong offsets[tile_k];
     float sums[thread_channels * thread_positions];
     const uint image = tile.z / arguments.groups;
     const uint group = tile.z % arguments.groups;
@@ -203,14 +203,14 @@ kernel void convolution(constant ConvolutionArguments &arguments [[buffer(0)]],
             uint inside = 0;
             if (k < depth) {
                 const uint channel = has_channels_last ? (start + k) % arguments.x_channels : (start + k) / window;
-                const uint place = has_channels_last ? (start + k) / arguments.x_channels : (start + k) % window;
-                const uint kh = place / kernel_width;
-                const uint kw = place % kernel_width;
+                const uint position = has_channels_last ? (start + k) / arguments.x_channels : (start + k) % window;
+                const uint kh = position / kernel_width;
+                const uint kw = position % kernel_width;
                 lay_row(arguments, x + channel * arguments.x_strides[1], row, column, int(kh), int(kw),
                         int(laid_inside), target);
                 inside = laid_inside;
                 if (laid == 0) {
-                    places[k] = channel * arguments.weight_strides[2] + kh * arguments.weight_strides[3] +
+                    offsets[k] = channel * arguments.weight_strides[2] + kh * arguments.weight_strides[3] +
                                 kw * arguments.weight_strides[4];
                 }
             }
@@ -222,12 +222,12 @@ kernel void convolution(constant ConvolutionArguments &arguments [[buffer(0)]],
         uint c = 0;
         for (; c + unrolled <= own_channels; c += unrolled) {
             multiply_step<unrolled>(sums + c * thread_positions, panel + first_column,
-                                    weight + c * arguments.weight_strides[1], arguments.weight_strides[1], places,
+                                    weight + c * arguments.weight_strides[1], arguments.weight_strides[1], offsets,
                                     depth, width);
         }
         for (; c < own_channels; c++) {
             multiply_step<1>(sums + c * thread_positions, panel + first_column,
-                             weight + c * arguments.weight_strides[1], arguments.weight_strides[1], places, depth,
+                             weight + c * arguments.weight_strides[1], arguments.weight_strides[1], offsets, depth,
                              width);
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);

@@ -149,15 +149,15 @@ struct Outputs {
     device const uchar *bias;
     device const float *scale_a;
     device const float *scale_b;
-    Places places;
+    TensorOffsets offsets;
 };
 
-inline ulong y_place(constant Arguments &arguments, Outputs outputs, uint row, uint column) {
-    return outputs.places.at[0] + row * arguments.y.row + column * arguments.y.column;
+inline ulong y_offset(constant Arguments &arguments, Outputs outputs, uint row, uint column) {
+    return outputs.offsets.at[0] + row * arguments.y.row + column * arguments.y.column;
 }
 
-inline ulong c_place(constant Arguments &arguments, Outputs outputs, uint row, uint column) {
-    return outputs.places.at[3] + row * arguments.c.row + column * arguments.c.column;
+inline ulong c_offset(constant Arguments &arguments, Outputs outputs, uint row, uint column) {
+    return outputs.offsets.at[3] + row * arguments.c.row + column * arguments.c.column;
 }
 
 template <typename Y>
@@ -168,13 +168,13 @@ inline void add_of(device const Y *from, ulong along, float factor, thread float
         for (uint j = 0; j < count; j++) values[j] = fma(factor, load(from[j * along]), values[j]);
 }
 
-// Adds `factor` times the elements from `place` on, which are `along` elements apart.
-inline void add(uint type, device const uchar *from, ulong place, ulong along, float factor, thread float *values,
+// Adds `factor` times the elements from `offset` on, which are `along` elements apart.
+inline void add(uint type, device const uchar *from, ulong offset, ulong along, float factor, thread float *values,
                 uint count) {
     switch (type) {
-    case F32: add_of((device const float *)from + place, along, factor, values, count); break;
-    case F16: add_of((device const half *)from + place, along, factor, values, count); break;
-    default: add_of((device const bf16 *)from + place, along, factor, values, count);
+    case F32: add_of((device const float *)from + offset, along, factor, values, count); break;
+    case F16: add_of((device const half *)from + offset, along, factor, values, count); break;
+    default: add_of((device const bf16 *)from + offset, along, factor, values, count);
     }
 }
 
@@ -199,19 +199,19 @@ inline void finish(constant Arguments &arguments, Outputs outputs, uint row, uin
         for (uint j = 0; j < count; j++) values[j] *= outputs.scale_b[(column + j) * arguments.scale_b.row];
     const uint type = arguments.y_type;
     if (has(arguments, HasC)) {
-        const ulong place = c_place(arguments, outputs, row, column);
-        add(type, outputs.c, place, arguments.c.column, arguments.beta, values, count);
+        const ulong offset = c_offset(arguments, outputs, row, column);
+        add(type, outputs.c, offset, arguments.c.column, arguments.beta, values, count);
     }
     if (has(arguments, HasBias)) {
-        const ulong place = row * arguments.bias.row + column * arguments.bias.column;
-        add(type, outputs.bias, place, arguments.bias.column, 1.0f, values, count);
+        const ulong offset = row * arguments.bias.row + column * arguments.bias.column;
+        add(type, outputs.bias, offset, arguments.bias.column, 1.0f, values, count);
     }
     activate(arguments.activation, values, count);
-    const ulong place = y_place(arguments, outputs, row, column);
+    const ulong offset = y_offset(arguments, outputs, row, column);
     switch (type) {
-    case F32: store_of((device float *)outputs.y + place, arguments.y.column, values, count); break;
-    case F16: store_of((device half *)outputs.y + place, arguments.y.column, values, count); break;
-    default: store_of((device bf16 *)outputs.y + place, arguments.y.column, values, count);
+    case F32: store_of((device float *)outputs.y + offset, arguments.y.column, values, count); break;
+    case F16: store_of((device half *)outputs.y + offset, arguments.y.column, values, count); break;
+    default: store_of((device bf16 *)outputs.y + offset, arguments.y.column, values, count);
     }
 }
 
@@ -219,14 +219,14 @@ inline void finish(constant Arguments &arguments, Outputs outputs, uint row, uin
 template <typename C>
 inline void finish_integers(constant Arguments &arguments, Outputs outputs, uint row, uint column, uint count,
                             thread const C *totals) {
-    device const int *c = (device const int *)outputs.c + c_place(arguments, outputs, row, column);
+    device const int *c = (device const int *)outputs.c + c_offset(arguments, outputs, row, column);
     device const int *bias = (device const int *)outputs.bias;
-    device int *y = (device int *)outputs.y + y_place(arguments, outputs, row, column);
+    device int *y = (device int *)outputs.y + y_offset(arguments, outputs, row, column);
     for (uint j = 0; j < count; j++) {
         uint value = uint(totals[j]);
         value += has(arguments, HasC) ? uint(c[j * arguments.c.column]) : 0;
-        const ulong place = row * arguments.bias.row + (column + j) * arguments.bias.column;
-        value += has(arguments, HasBias) ? uint(bias[place]) : 0;
+        const ulong offset = row * arguments.bias.row + (column + j) * arguments.bias.column;
+        value += has(arguments, HasBias) ? uint(bias[offset]) : 0;
         y[j * arguments.y.column] = int(value);
     }
 }

@@ -19,7 +19,7 @@ constant constexpr uint k_step = in_turn ? 192 : 16;
 
 constant constexpr uint block_rows = thread_rows * threads;
 constant constexpr uint panel_columns = thread_columns * threads;
-// Rows that lie a power of two apart would share few places in a cache.
+// Rows that lie a power of two apart would share few sets of a cache.
 constant constexpr uint left_stride = k_step + (in_turn ? 16 : 1);
 
 // Columns of B that a thread transposes together.
@@ -155,7 +155,7 @@ kernel void gemm(constant Arguments &arguments [[buffer(0)]],
     const uint used_blocks = min(row_blocks, (arguments.m - row0 + block_rows - 1) / block_rows);
     const uint used_panels = min(panels, (arguments.n - column0 + panel_columns - 1) / panel_columns);
     const Outputs outputs = {y, c, bias, (device const float *)scale_a, (device const float *)scale_b,
-                             places_of(arguments.batches, group.z)};
+                             offsets_of(arguments.batches, group.z)};
     // The first of a thread's rows and columns, in a block and in a panel.
     const uint own_row = member.y * thread_rows;
     const uint own_column = member.x * thread_columns;
@@ -171,10 +171,10 @@ kernel void gemm(constant Arguments &arguments [[buffer(0)]],
         if (in_groups) {
             count = min(count, arguments.group - k % arguments.group);
         }
-        pack_right(arguments, b + outputs.places.at[2], column0, used_panels, k, count, member, right);
+        pack_right(arguments, b + outputs.offsets.at[2], column0, used_panels, k, count, member, right);
         for (uint block = 0; block < used_blocks; block++) {
             const uint row = row0 + block * block_rows;
-            pack_left(arguments, a + outputs.places.at[1], row, k, count, member, left);
+            pack_left(arguments, a + outputs.offsets.at[1], row, k, count, member, left);
             meet();
             float scales_of_rows[thread_rows];
             if (in_groups) {

@@ -162,8 +162,8 @@ inline void multiply_together(constant Arguments &arguments, device const T *a, 
     for (uint at = lane; at < count; at += threads) {
         const float value = load(b.from[at * b.along_k]);
         for (uint i = 0; i < rows; i++) {
-            const ulong place = min(i, arguments.m - 1) * arguments.a.row + (k + at) * arguments.a.column;
-            found[i] = fma(load(a[place]), value, found[i]);
+            const ulong offset = min(i, arguments.m - 1) * arguments.a.row + (k + at) * arguments.a.column;
+            found[i] = fma(load(a[offset]), value, found[i]);
         }
     }
     for (uint i = 0; threads > 1 && i < rows; i++) {
@@ -190,7 +190,7 @@ kernel void gemv(constant Arguments &arguments [[buffer(0)]],
     }
     const uint used = min(columns, arguments.n - column0);
     const Outputs outputs = {y, c, bias, (device const float *)scale_a, (device const float *)scale_b,
-                             places_of(arguments.batches, group.z)};
+                             offsets_of(arguments.batches, group.z)};
     const bool in_groups = has(arguments, InGroups);
     float found[rows * columns];
     C totals[rows * columns];
@@ -211,8 +211,8 @@ kernel void gemv(constant Arguments &arguments [[buffer(0)]],
             scales_of<columns>(has(arguments, HasScaleB), outputs.scale_b, arguments.scale_b, column0, arguments.n,
                                group_of_k, scales_of_columns);
         }
-        device const T *left = a + outputs.places.at[1];
-        const Part<U> right = {b + outputs.places.at[2] + k * arguments.b.row + column0 * arguments.b.column,
+        device const T *left = a + outputs.offsets.at[1];
+        const Part<U> right = {b + outputs.offsets.at[2] + k * arguments.b.row + column0 * arguments.b.column,
                                arguments.b.row, arguments.b.column};
         if (in_turn) {
             multiply_alone(arguments, left, right, k, count, used, found);

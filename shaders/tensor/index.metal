@@ -30,18 +30,18 @@ kernel void gather(constant Walk &walk [[buffer(0)]],
                    uint2 position [[thread_position_in_grid]]) {
     const Along along = along_of(walk);
     const Indices indices = {index, uint(walk.scalar)};
-    const Places row = places_of(walk, position.y);
+    const TensorOffsets row = offsets_of(walk, position.y);
     const ulong start = ulong(position.x) * walk.per_thread;
     const ulong end = min(start + walk.per_thread, walk.shape[0]);
     if (is_dense || !is_row(walk)) {
         for (ulong i = start; i < end; i++) {
-            const Places places = stepped(row, walk, i);
-            const ulong number = indices.at(places.at[1]);
+            const TensorOffsets offsets = stepped(row, walk, i);
+            const ulong number = indices.at(offsets.at[1]);
             T value = T(0);
             if (number < along.size) {
-                value = x[places.at[2] + number * along.stride];
+                value = x[offsets.at[2] + number * along.stride];
             }
-            y[places.at[0]] = value;
+            y[offsets.at[0]] = value;
         }
         return;
     }
@@ -85,7 +85,7 @@ kernel void scatter(constant Walk &walk [[buffer(0)]],
                     uint2 position [[thread_position_in_grid]]) {
     const Along along = along_of(walk);
     const Indices indices = {index, uint(walk.scalar)};
-    const Places row = places_of(walk, position.y);
+    const TensorOffsets row = offsets_of(walk, position.y);
     const ulong start = ulong(position.x) * walk.per_thread;
     const ulong end = min(start + walk.per_thread, walk.shape[0]);
     if (!is_dense && is_row(walk)) {
@@ -103,11 +103,11 @@ kernel void scatter(constant Walk &walk [[buffer(0)]],
     }
     for (ulong k = 0; k < along.count; k++) {
         for (ulong i = start; i < end; i++) {
-            const Places places = stepped(row, walk, i);
-            const ulong number = indices.at(places.at[1] + k * along.index_stride);
+            const TensorOffsets offsets = stepped(row, walk, i);
+            const ulong number = indices.at(offsets.at[1] + k * along.index_stride);
             if (number < along.size) {
-                const ulong place = places.at[0] + number * along.stride;
-                Result<T>::by(y + place, x[places.at[2] + k * along.x_stride]);
+                const ulong offset = offsets.at[0] + number * along.stride;
+                Result<T>::by(y + offset, x[offsets.at[2] + k * along.x_stride]);
             }
         }
     }

@@ -9,11 +9,11 @@ struct Indices {
     // In the order of `DataType` in src/ops/tensor/data_type.rs: 5 is i32, 6 u32, 7 i64.
     uint type;
     // Negative ones are large, and so out of any range.
-    ulong at(ulong place) const {
+    ulong at(ulong offset) const {
         switch (type) {
-        case 5: return ulong(long(((device const int *)bytes)[place]));
-        case 6: return ((device const uint *)bytes)[place];
-        default: return ulong(((device const long *)bytes)[place]);
+        case 5: return ulong(long(((device const int *)bytes)[offset]));
+        case 6: return ((device const uint *)bytes)[offset];
+        default: return ulong(((device const long *)bytes)[offset]);
         }
     }
 };

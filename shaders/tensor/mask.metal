@@ -9,13 +9,13 @@ struct Triangle {
     // Diagonals that stay, from the lowest to the highest.
     long low;
     long high;
-    // The third place is how far right of the main diagonal the element is.
-    T value(Places places) const {
-        const long right = long(places.at[2]);
-        const T value = x[places.at[1]];
+    // The third offset is how far right of the main diagonal the element is.
+    T value(TensorOffsets offsets) const {
+        const long right = long(offsets.at[2]);
+        const T value = x[offsets.at[1]];
         return (right >= low) & (right <= high) ? value : T(0);
     }
-    void store(ulong place, T value) const { y[place] = value; }
+    void store(ulong offset, T value) const { y[offset] = value; }
 };
 
 template <typename T>
@@ -33,9 +33,9 @@ struct OneHot {
     device T *y;
     Indices indices;
     T one;
-    // The third place is the element's number in its row.
-    T value(Places places) const { return indices.at(places.at[1]) == places.at[2] ? one : T(0); }
-    void store(ulong place, T value) const { y[place] = value; }
+    // The third offset is the element's number in its row.
+    T value(TensorOffsets offsets) const { return indices.at(offsets.at[1]) == offsets.at[2] ? one : T(0); }
+    void store(ulong offset, T value) const { y[offset] = value; }
 };
 
 template <typename T>

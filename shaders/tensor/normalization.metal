@@ -27,15 +27,15 @@ struct NormArguments {
 template <typename T>
 struct Elements {
     device const T *x;
-    float value(ulong place, ulong) const { return Element<T>::get(x[place]); }
+    float value(ulong offset, ulong) const { return Element<T>::get(x[offset]); }
 };
 
 template <typename T>
 struct Squares {
     device const T *x;
     Shift shift;
-    float value(ulong place, ulong) const {
-        const float at = Element<T>::get(x[place]);
+    float value(ulong offset, ulong) const {
+        const float at = Element<T>::get(x[offset]);
         const float off = form == Rms ? at : distance(at, shift);
         return off * off;
     }
@@ -49,9 +49,9 @@ struct Operands {
 };
 
 template <typename T>
-inline float scale_at(device const uchar *scales, ulong place) {
-    return has_float_scales ? ((device const float *)scales)[place]
-                            : Element<T>::get(((device const T *)scales)[place]);
+inline float scale_at(device const uchar *scales, ulong offset) {
+    return has_float_scales ? ((device const float *)scales)[offset]
+                            : Element<T>::get(((device const T *)scales)[offset]);
 }
 
 // What an element is computed with.
@@ -73,19 +73,19 @@ inline float inverse_root(float variance, float epsilon) { return 1.0f / precise
 
 // Where a run of elements begins.
 struct Run {
-    Place elements;
-    Place scales;
-    Place statistics;
+    Offset elements;
+    Offset scales;
+    Offset statistics;
 };
 
-inline Place moved(Place place, constant Axes &axes, ulong steps) {
-    return {place.x + steps * axes.strides[0][0], place.y + steps * axes.strides[0][1]};
+inline Offset moved(Offset offset, constant Axes &axes, ulong steps) {
+    return {offset.x + steps * axes.strides[0][0], offset.y + steps * axes.strides[0][1]};
 }
 
-inline Place sum_of(Place a, Place b) { return {a.x + b.x, a.y + b.y}; }
+inline Offset sum_of(Offset a, Offset b) { return {a.x + b.x, a.y + b.y}; }
 
 template <typename T>
-inline Affine affine_at(Operands operands, float epsilon, Shift mean, float factor, Place scales, Place statistics) {
+inline Affine affine_at(Operands operands, float epsilon, Shift mean, float factor, Offset scales, Offset statistics) {
     Affine affine = {mean, factor, 1.0f, 0.0f};
     if (form == Given) {
         affine.mean.value = operands.mean[statistics.x];
@@ -119,13 +119,13 @@ struct Writer {
             return same.value(Element<T>::get(x[run.elements.x + i]));
         }
         if (along == Dense) {
-            const Place scales = {run.scales.x + i, run.scales.y + i};
-            const Place statistics = {run.statistics.x + i, run.statistics.y + i};
+            const Offset scales = {run.scales.x + i, run.scales.y + i};
+            const Offset statistics = {run.statistics.x + i, run.statistics.y + i};
             return affine_at<T>(operands, epsilon, mean, factor, scales, statistics)
                 .value(Element<T>::get(x[run.elements.x + i]));
         }
-        const Place scales = moved(run.scales, arguments.reduced_scales, i);
-        const Place statistics = moved(run.statistics, arguments.reduced_statistics, i);
+        const Offset scales = moved(run.scales, arguments.reduced_scales, i);
+        const Offset statistics = moved(run.statistics, arguments.reduced_statistics, i);
         return affine_at<T>(operands, epsilon, mean, factor, scales, statistics)
             .value(Element<T>::get(x[moved(run.elements, arguments.rows.reduced, i).x]));
     }
@@ -189,9 +189,9 @@ kernel void normalize(constant NormArguments &arguments [[buffer(0)]],
     device float *mean = (device float *)mean_bytes;
     device float *variance = (device float *)variance_bytes;
     const uint index = is_alone ? position : group;
-    const Run row = {place_of(rows.kept, 0, rows.kept_rank, index),
-                     place_of(arguments.kept_scales, 0, rows.kept_rank, index),
-                     place_of(arguments.kept_statistics, 0, rows.kept_rank, index)};
+    const Run row = {offset_of(rows.kept, 0, rows.kept_rank, index),
+                     offset_of(arguments.kept_scales, 0, rows.kept_rank, index),
+                     offset_of(arguments.kept_statistics, 0, rows.kept_rank, index)};
     const Member member = {thread_index, threads};
     Shift centre = {0.0f, 0.0f};
     float factor = 1.0f;
@@ -225,9 +225,9 @@ kernel void normalize(constant NormArguments &arguments [[buffer(0)]],
     const ulong runs_step = is_alone ? 1 : threads / rows.width;
     const ulong first = is_alone ? 0 : thread_index % rows.width;
     for (ulong i = is_alone ? 0 : thread_index / rows.width; i < rows.runs; i += runs_step) {
-        const Run run = {sum_of(row.elements, place_of(rows.reduced, 1, rows.rank, i)),
-                         sum_of(row.scales, place_of(arguments.reduced_scales, 1, rows.rank, i)),
-                         sum_of(row.statistics, place_of(arguments.reduced_statistics, 1, rows.rank, i))};
+        const Run run = {sum_of(row.elements, offset_of(rows.reduced, 1, rows.rank, i)),
+                         sum_of(row.scales, offset_of(arguments.reduced_scales, 1, rows.rank, i)),
+                         sum_of(row.statistics, offset_of(arguments.reduced_statistics, 1, rows.rank, i))};
         if (is_dense && are_same) {
             writer.same = affine_at<T>(operands, arguments.epsilon, centre, factor, run.scales, run.statistics);
             write_run<Same>(arguments, writer, run, first);

@@ -34,24 +34,24 @@ struct Rows {
 };
 
 // Where x and y have an element.
-struct Place {
+struct Offset {
     ulong x;
     ulong y;
 };
 
-// The place number `index` of the dimensions from `axis` on.
-inline Place place_of(constant Axes &axes, uint axis, uint rank, ulong index) {
-    Place place = {0, 0};
+// The offset of position number `index` of the dimensions from `axis` on.
+inline Offset offset_of(constant Axes &axes, uint axis, uint rank, ulong index) {
+    Offset offset = {0, 0};
     ROLLED
     for (; axis < rank; axis++) {
         const bool is_last = axis + 1 == rank;
         const ulong rest = is_last ? 0 : index / axes.shape[axis];
         const ulong steps = is_last ? index : index - rest * axes.shape[axis];
-        place.x += steps * axes.strides[axis][0];
-        place.y += steps * axes.strides[axis][1];
+        offset.x += steps * axes.strides[axis][0];
+        offset.y += steps * axes.strides[axis][1];
         index = rest;
     }
-    return place;
+    return offset;
 }
 
 enum Combine : uint {
@@ -127,7 +127,7 @@ struct Section {
 };
 
 // What this thread finds in a section of the row that begins at `start`. The elements go round `block` partial results,
-// which are a vector where lanes run in turn. `source.value(place, index)` is the element number `index` of its run.
+// which are a vector where lanes run in turn. `source.value(offset, index)` is the element number `index` of its run.
 template <uint block, typename C, typename Source>
 inline Partial<C> gathered_of(constant Rows &rows, Combine how, ulong start, Section section, Member member,
                               thread const Source &source) {
@@ -143,16 +143,16 @@ inline Partial<C> gathered_of(constant Rows &rows, Combine how, ulong start, Sec
     const ulong runs_step = is_alone ? 1 : member.threads / rows.width;
     ulong run = section.run + (is_alone ? 0 : member.index / rows.width);
     for (; run < section.runs_end; run += runs_step) {
-        const ulong place = start + place_of(rows.reduced, 1, rows.rank, run).x;
+        const ulong offset = start + offset_of(rows.reduced, 1, rows.rank, run).x;
         ulong i = section.first + (is_alone ? 0 : member.index % rows.width);
         for (; i + (block - 1) * step < size; i += block * step) {
             for (uint k = 0; k < block; k++) {
                 const ulong at = i + k * step;
-                take(how, values[k], rests[k], source.value(place + at * stride, at));
+                take(how, values[k], rests[k], source.value(offset + at * stride, at));
             }
         }
         ROLLED
-        for (uint k = 0; i < size; i += step, k++) take(how, values[k], rests[k], source.value(place + i * stride, i));
+        for (uint k = 0; i < size; i += step, k++) take(how, values[k], rests[k], source.value(offset + i * stride, i));
     }
     for (uint reach = block / 2; reach > 0; reach /= 2) {
         for (uint k = 0; k < reach; k++) {

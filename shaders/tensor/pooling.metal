@@ -51,7 +51,7 @@ inline float taken(float value, float x) {
     return pooling == Max ? (x > value || isnan(x) ? x : value) : value + x;
 }
 
-// Counted with signs, so that places follow one another for certain.
+// Counted with signs, so that positions follow one another for certain.
 template <typename T>
 inline void take_run(thread float *values, device const T *x, ulong step, int count) {
     if (step == 1) {

@@ -27,8 +27,8 @@ struct Source {
     ulong seed;
     ulong stream;
     ulong offset;
-    INLINE Counter at(ulong place) const {
-        const ulong number = offset + place;
+    INLINE Counter at(ulong element) const {
+        const ulong number = offset + element;
         const Counter counter = {uint(number), uint(number >> 32), uint(stream), uint(stream >> 32)};
         return philox(counter, uint(seed), uint(seed >> 32));
     }
@@ -42,11 +42,11 @@ struct Bits {
     typedef T result;
     device T *y;
     Source source;
-    T value(Places places) const {
-        const Counter words = source.at(places.at[1]);
+    T value(TensorOffsets offsets) const {
+        const Counter words = source.at(offsets.at[1]);
         return T(ulong(words.a) | ulong(words.b) << 32);
     }
-    void store(ulong place, T value) const { y[place] = value; }
+    void store(ulong offset, T value) const { y[offset] = value; }
 };
 
 template <typename T>
@@ -105,10 +105,10 @@ struct Uniform {
     Source source;
     float low;
     float width;
-    INLINE float value(Places places) const {
-        return fma(float(source.at(places.at[1]).a >> 8) * 5.96046448e-8f, width, low);
+    INLINE float value(TensorOffsets offsets) const {
+        return fma(float(source.at(offsets.at[1]).a >> 8) * 5.96046448e-8f, width, low);
     }
-    void store(ulong place, float value) const { y[place] = Element<T>::put(value); }
+    void store(ulong offset, float value) const { y[offset] = Element<T>::put(value); }
 };
 
 // Box and Muller 1958: the radius by the first word, the angle by the second.
@@ -119,13 +119,13 @@ struct Normal {
     Source source;
     float mean;
     float deviation;
-    INLINE float value(Places places) const {
-        const Counter words = source.at(places.at[1]);
+    INLINE float value(TensorOffsets offsets) const {
+        const Counter words = source.at(offsets.at[1]);
         const float share = fma(float(words.a), 2.32830644e-10f, 1.16415322e-10f);
         const float radius = precise::sqrt(-2.0f * log_of(share));
         return fma(radius * cosine_of_turns(words.b), deviation, mean);
     }
-    void store(ulong place, float value) const { y[place] = Element<T>::put(value); }
+    void store(ulong offset, float value) const { y[offset] = Element<T>::put(value); }
 };
 
 template <typename T, template <typename> class Work>

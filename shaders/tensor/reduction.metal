@@ -10,7 +10,7 @@ enum ArgReduction : uint { ArgMin, ArgMax };
 template <typename T>
 struct Elements {
     device const T *x;
-    typename Element<T>::computed value(ulong place, ulong) const { return Element<T>::get(x[place]); }
+    typename Element<T>::computed value(ulong offset, ulong) const { return Element<T>::get(x[offset]); }
 };
 
 inline float shifted(float x, Shift shift) {
@@ -29,7 +29,9 @@ template <typename T>
 struct Shifted {
     device const T *x;
     Shift shift;
-    typename Element<T>::computed value(ulong place, ulong) const { return shifted(Element<T>::get(x[place]), shift); }
+    typename Element<T>::computed value(ulong offset, ulong) const {
+        return shifted(Element<T>::get(x[offset]), shift);
+    }
 };
 
 inline Shift shift_of(Partial<float> first, ulong count) {
@@ -67,21 +69,21 @@ kernel void reduce(constant Rows &rows [[buffer(0)]],
     typedef typename Element<T>::computed C;
     threadgroup C values[max_threads];
     threadgroup C rests[max_threads];
-    const Place place = place_of(rows.kept, 0, rows.kept_rank, is_alone ? position : group);
+    const Offset offset = offset_of(rows.kept, 0, rows.kept_rank, is_alone ? position : group);
     const Member member = {thread_index, threads};
     const Combine how = operation == Prod                             ? Multiply
                         : operation == Min                            ? Least
                         : operation == Max || operation == LogSumExp ? Largest
                                                                       : Add;
     const Elements<T> elements = {x};
-    const Partial<C> first = gathered<C>(rows, how, place.x, member, elements, values, rests);
+    const Partial<C> first = gathered<C>(rows, how, offset.x, member, elements, values, rests);
     Partial<C> second = first;
     if (operation == Var || operation == LogSumExp) {
         const Shifted<T> distances = {x, shift_of(first, rows.count)};
-        second = gathered<C>(rows, Add, place.x, member, distances, values, rests);
+        second = gathered<C>(rows, Add, offset.x, member, distances, values, rests);
     }
     if (is_alone || thread_index == 0) {
-        y[place.y] = Element<T>::put(finished(rows, first, second));
+        y[offset.y] = Element<T>::put(finished(rows, first, second));
     }
 }
 
@@ -95,8 +97,8 @@ template <typename T>
 struct Found {
     device const T *x;
     typename Element<T>::computed wanted;
-    uint value(ulong place, ulong index) const {
-        return are_equal(Element<T>::get(x[place]), wanted) ? uint(index) : 0xffffffffu;
+    uint value(ulong offset, ulong index) const {
+        return are_equal(Element<T>::get(x[offset]), wanted) ? uint(index) : 0xffffffffu;
     }
 };
 
@@ -114,14 +116,14 @@ kernel void arg_reduce(constant Rows &rows [[buffer(0)]],
     threadgroup C rests[max_threads];
     threadgroup uint indices[max_threads];
     threadgroup uint unused[max_threads];
-    const Place place = place_of(rows.kept, 0, rows.kept_rank, is_alone ? position : group);
+    const Offset offset = offset_of(rows.kept, 0, rows.kept_rank, is_alone ? position : group);
     const Member member = {thread_index, threads};
     const Combine how = operation == ArgMin ? Least : Largest;
     const Elements<T> elements = {x};
-    const Found<T> found = {x, gathered<C>(rows, how, place.x, member, elements, values, rests).value};
-    const Partial<uint> first = gathered<uint>(rows, Least, place.x, member, found, indices, unused);
+    const Found<T> found = {x, gathered<C>(rows, how, offset.x, member, elements, values, rests).value};
+    const Partial<uint> first = gathered<uint>(rows, Least, offset.x, member, found, indices, unused);
     if (is_alone || thread_index == 0) {
-        y[place.y] = first.value;
+        y[offset.y] = first.value;
     }
 }
 

@@ -5,7 +5,7 @@
 enum Interpolation : uint { Nearest, Linear, LinearAlignedCorners };
 constant uint operation [[function_constant(1)]];
 
-// A place along an axis of x: an element, and how far the next is approached, in parts of `whole`. All is exact.
+// A position along an axis of x: an element, and how far the next is approached, in parts of `whole`. All is exact.
 struct Source {
     long at;
     long part;

@@ -12,11 +12,11 @@ constant constexpr uint max_size = 256;
 
 // A score with its mask; negative infinity if the row does not see the key.
 template <typename T>
-inline float masked(device const uchar *mask, ulong place, float score) {
+inline float masked(device const uchar *mask, ulong offset, float score) {
     switch (mask_form) {
-    case Seen: return mask[place] != 0 ? score : -INFINITY;
-    case AddedFloat: return score + ((device const float *)mask)[place];
-    case AddedElement: return score + Element<T>::get(((device const T *)mask)[place]);
+    case Seen: return mask[offset] != 0 ? score : -INFINITY;
+    case AddedFloat: return score + ((device const float *)mask)[offset];
+    case AddedElement: return score + Element<T>::get(((device const T *)mask)[offset]);
     default: return score;
     }
 }
@@ -131,8 +131,8 @@ kernel void attention_rows(constant AttentionArguments &arguments [[buffer(0)]],
         for (uint row = 0; row < whole_rows; row++) {
             for (uint e = 0; e < depth; e++) {
                 const bool is_inside = row < rows && e < arguments.head_size;
-                const ulong place = (first_row + row) * arguments.q_strides[2] + e * arguments.q_strides[3];
-                queries[row * depth + e] = is_inside ? Element<T>::get(q[place]) : 0.0f;
+                const ulong offset = (first_row + row) * arguments.q_strides[2] + e * arguments.q_strides[3];
+                queries[row * depth + e] = is_inside ? Element<T>::get(q[offset]) : 0.0f;
             }
             VECTOR_LOOP
             for (uint e = 0; e < width; e++) {
@@ -296,8 +296,8 @@ kernel void attention_row(constant AttentionArguments &arguments [[buffer(0)]],
             if (e < arguments.value_size) {
                 float sum = sums[i] * factor;
                 for (uint j = 0; j < count; j++) {
-                    const ulong place = (start + j) * arguments.v_strides[2] + e * arguments.v_strides[3];
-                    sum = fma(weights[j], Element<T>::get(v[place]), sum);
+                    const ulong offset = (start + j) * arguments.v_strides[2] + e * arguments.v_strides[3];
+                    sum = fma(weights[j], Element<T>::get(v[offset]), sum);
                 }
                 sums[i] = sum;
             }

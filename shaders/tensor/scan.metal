@@ -49,9 +49,9 @@ kernel void scan(constant Rows &rows [[buffer(0)]],
     threadgroup C rests[max_threads];
     const Combine how = operation == Products ? Multiply : Add;
     const bool is_exclusive = (rows.order & Exclusive) != 0;
-    const Place place = place_of(rows.kept, 0, rows.kept_rank, is_alone ? position : group);
+    const Offset offset = offset_of(rows.kept, 0, rows.kept_rank, is_alone ? position : group);
     const ulong size = rows.count;
-    Row<T> row = {x + place.x, y + place.y, rows.reduced.strides[0][0], rows.reduced.strides[0][1]};
+    Row<T> row = {x + offset.x, y + offset.y, rows.reduced.strides[0][0], rows.reduced.strides[0][1]};
     if ((rows.order & Reverse) != 0) {
         row.x += (size - 1) * row.x_stride;
         row.y += (size - 1) * row.y_stride;

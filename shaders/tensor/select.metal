@@ -14,13 +14,13 @@ struct Selection {
     device const T *b;
     device const uchar *condition;
     T scalar;
-    T value(Places places) const {
+    T value(TensorOffsets offsets) const {
         if (is_fill) {
             return scalar;
         }
-        return !has_condition || condition[places.at[3]] != 0 ? a[places.at[1]] : b[places.at[2]];
+        return !has_condition || condition[offsets.at[3]] != 0 ? a[offsets.at[1]] : b[offsets.at[2]];
     }
-    void store(ulong place, T value) const { y[place] = value; }
+    void store(ulong offset, T value) const { y[offset] = value; }
 };
 
 template <typename T>

@@ -7,7 +7,7 @@ constant bool is_log [[function_constant(1)]];
 template <typename T>
 struct Elements {
     device const T *x;
-    float value(ulong place, ulong) const { return Element<T>::get(x[place]); }
+    float value(ulong offset, ulong) const { return Element<T>::get(x[offset]); }
 };
 
 // Relative to the largest element of the row, so that none overflows.
@@ -15,7 +15,7 @@ template <typename T>
 struct Exponentials {
     device const T *x;
     float largest;
-    float value(ulong place, ulong) const { return precise::exp(Element<T>::get(x[place]) - largest); }
+    float value(ulong offset, ulong) const { return precise::exp(Element<T>::get(x[offset]) - largest); }
 };
 
 struct Row {
@@ -53,12 +53,12 @@ kernel void softmax(constant Rows &rows [[buffer(0)]],
                     uint threads [[threads_per_threadgroup]]) {
     threadgroup float values[max_threads];
     threadgroup float rests[max_threads];
-    const Place place = place_of(rows.kept, 0, rows.kept_rank, is_alone ? position : group);
+    const Offset offset = offset_of(rows.kept, 0, rows.kept_rank, is_alone ? position : group);
     const Member member = {thread_index, threads};
     const Elements<T> elements = {x};
-    const float largest = gathered<float>(rows, Largest, place.x, member, elements, values, rests).value;
+    const float largest = gathered<float>(rows, Largest, offset.x, member, elements, values, rests).value;
     const Exponentials<T> exponentials = {x, largest};
-    const float sum = total(gathered<float>(rows, Add, place.x, member, exponentials, values, rests));
+    const float sum = total(gathered<float>(rows, Add, offset.x, member, exponentials, values, rests));
     const Row row = {largest, sum, precise::log(sum)};
     if (!is_alone) {
         // Where y is x, other threads have read what this one writes.
@@ -67,14 +67,14 @@ kernel void softmax(constant Rows &rows [[buffer(0)]],
     const ulong size = rows.reduced.shape[0];
     ulong i = is_alone ? 0 : thread_index;
     if (is_alone && is_dense) {
-        i = write_blocks<BLOCK>(x + place.x, y + place.y, i, size, row);
+        i = write_blocks<BLOCK>(x + offset.x, y + offset.y, i, size, row);
         if (BLOCK > short_block) {
-            i = write_blocks<short_block>(x + place.x, y + place.y, i, size, row);
+            i = write_blocks<short_block>(x + offset.x, y + offset.y, i, size, row);
         }
     }
     for (; i < size; i += is_alone ? 1 : threads) {
-        const ulong x_at = place.x + i * rows.reduced.strides[0][0];
-        y[place.y + i * rows.reduced.strides[0][1]] = Element<T>::put(row.value(Element<T>::get(x[x_at])));
+        const ulong x_at = offset.x + i * rows.reduced.strides[0][0];
+        y[offset.y + i * rows.reduced.strides[0][1]] = Element<T>::put(row.value(Element<T>::get(x[x_at])));
     }
 }
 

@@ -68,13 +68,13 @@ inline void sort_run(thread const Keys<T> &keys, ulong start, ulong end, device 
     for (uint i = 0; i < count; i++) {
         const uint index = uint(start) + i;
         const typename Keys<T>::K key = keys.at(index);
-        uint place = i;
-        for (; place > 0 && key < sorted[place - 1]; place--) {
-            sorted[place] = sorted[place - 1];
-            indices[place] = indices[place - 1];
+        uint at = i;
+        for (; at > 0 && key < sorted[at - 1]; at--) {
+            sorted[at] = sorted[at - 1];
+            indices[at] = indices[at - 1];
         }
-        sorted[place] = key;
-        indices[place] = index;
+        sorted[at] = key;
+        indices[at] = index;
     }
     for (uint i = 0; i < min(ulong(count), limit); i++) {
         to[(start + i) * stride] = indices[i];
@@ -140,10 +140,10 @@ kernel void sort_pass(constant Sorting &sorting [[buffer(0)]],
                       device uint *to [[buffer(2)]],
                       device const uint *from [[buffer(3), function_constant(has_runs)]],
                       uint2 position [[thread_position_in_grid]]) {
-    const Place place = place_of(sorting.kept, 0, sorting.kept_rank, position.y);
-    const Keys<T> keys = {x + place.x, sorting.x_stride, sorting.size,
+    const Offset offset = offset_of(sorting.kept, 0, sorting.kept_rank, position.y);
+    const Keys<T> keys = {x + offset.x, sorting.x_stride, sorting.size,
                           typename Keys<T>::K(sorting.flip)};
-    device uint *row = to + place.y;
+    device uint *row = to + offset.y;
     const ulong size = sorting.size;
     if (!has_runs) {
         for (uint k = 0; k < sorting.per_thread / first_run; k++) {

@@ -97,26 +97,26 @@ struct Walk {
 constant bool is_dense [[function_constant(0)]];
 
 // Where each tensor has an element.
-struct Places {
+struct TensorOffsets {
     ulong at[max_tensors];
 };
 
 // The first element of each tensor in row `row` of the innermost dimension.
-inline Places places_of(constant Walk &walk, uint row) {
-    Places places = {};
+inline TensorOffsets offsets_of(constant Walk &walk, uint row) {
+    TensorOffsets offsets = {};
     ROLLED
     for (uint axis = 1; axis < walk.rank; axis++) {
         const uint size = uint(walk.shape[axis]);
         const uint index = row % size;
         row /= size;
-        for (uint n = 0; n < max_tensors; n++) places.at[n] += ulong(index) * walk.strides[axis][n];
+        for (uint n = 0; n < max_tensors; n++) offsets.at[n] += ulong(index) * walk.strides[axis][n];
     }
-    return places;
+    return offsets;
 }
 
-inline Places stepped(Places places, constant Walk &walk, ulong steps) {
-    for (uint n = 0; n < max_tensors; n++) places.at[n] += is_dense ? steps : steps * walk.strides[0][n];
-    return places;
+inline TensorOffsets stepped(TensorOffsets offsets, constant Walk &walk, ulong steps) {
+    for (uint n = 0; n < max_tensors; n++) offsets.at[n] += is_dense ? steps : steps * walk.strides[0][n];
+    return offsets;
 }
 
 // What is left to do for the values of a block when all are computed: nothing, for most operations.
@@ -135,7 +135,7 @@ constant constexpr uint short_block = 8;
 // loaded before one is stored: the result may lie where an operand does, and nobody can tell a compiler that it lies
 // exactly there.
 template <uint block, typename Work>
-INLINE ulong walk_blocks(constant Walk &walk, Places row, ulong i, ulong end, thread const Work &work) {
+INLINE ulong walk_blocks(constant Walk &walk, TensorOffsets row, ulong i, ulong end, thread const Work &work) {
     for (; i + block <= end; i += block) {
         typename Work::result values[block];
         ROLLED
@@ -152,10 +152,10 @@ INLINE ulong walk_blocks(constant Walk &walk, Places row, ulong i, ulong end, th
 // A loop of any length as vectors, the last of which may be masked: without single steps at its end.
 #define VECTOR_LOOP _Pragma("clang loop vectorize_width(16) interleave_count(1) vectorize_predicate(enable)")
 
-// The part of a thread: x counts along the innermost dimension, y through the others. `work.value(places)` computes an
-// element, `work.store(place, value)` stores it.
+// The part of a thread: x counts along the innermost dimension, y through the others. `work.value(offsets)` computes an
+// element, `work.store(offset, value)` stores it.
 template <typename Work> INLINE void walk_elements(constant Walk &walk, uint2 position, thread const Work &work) {
-    const Places row = places_of(walk, position.y);
+    const TensorOffsets row = offsets_of(walk, position.y);
     ulong i = ulong(position.x) * walk.per_thread;
     const ulong end = min(i + walk.per_thread, walk.shape[0]);
     if (is_dense) {
@@ -164,8 +164,8 @@ template <typename Work> INLINE void walk_elements(constant Walk &walk, uint2 po
     }
     ROLLED
     for (; i < end; i++) {
-        const Places places = stepped(row, walk, i);
-        work.store(places.at[0], SecondStep<Work>::of(work, work.value(places)));
+        const TensorOffsets offsets = stepped(row, walk, i);
+        work.store(offsets.at[0], SecondStep<Work>::of(work, work.value(offsets)));
     }
 }
 

@@ -62,8 +62,8 @@ struct Work {
     device T *y;
     device const T *x;
     float parameter;
-    result value(Places places) const;
-    void store(ulong place, result value) const { y[place] = Element<T>::put(value); }
+    result value(TensorOffsets offsets) const;
+    void store(ulong offset, result value) const { y[offset] = Element<T>::put(value); }
 };
 
 // Beside a conversion from half clang compares halves and not floats, one by one. So a block of halves is converted
@@ -74,8 +74,8 @@ template <> struct SecondStep<Work<half>> {
 };
 
 template <typename T>
-typename Work<T>::result Work<T>::value(Places places) const {
-    const result x_value = Element<T>::get(x[places.at[1]]);
+typename Work<T>::result Work<T>::value(TensorOffsets offsets) const {
+    const result x_value = Element<T>::get(x[offsets.at[1]]);
     return SecondStep<Work>::is_needed ? x_value : apply(x_value, parameter);
 }
 

@@ -40,6 +40,8 @@ const NO_TRANSFERS: &[&str] = &[
     "crates/cudart/src/runtime/parameters/",
     "native/bridge/mps/",
     "native/software/msl/passes/",
+    "shaders/tensor/tensor.h",
+    "tests/ops/tensor/layouts.rs",
 ];
 
 /// A private word, what is said instead, and where. A star stands for any word.

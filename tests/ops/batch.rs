@@ -23,15 +23,15 @@ fn run(batch: Batch<'_>) {
 
 /// A range of elements of one of the buffers.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Place {
+struct Slice {
     buffer: usize,
     start: usize,
     count: usize,
 }
 
-impl Place {
-    fn random(rng: &mut SmallRng, count: usize) -> Place {
-        Place {
+impl Slice {
+    fn random(rng: &mut SmallRng, count: usize) -> Slice {
+        Slice {
             buffer: rng.random_range(0..3),
             start: rng.random_range(0..=SIZE - count),
             count,
@@ -49,7 +49,7 @@ impl Place {
         (self.start..self.start + self.count).map(move |element| (buffer, element))
     }
 
-    fn overlaps(&self, other: &Place) -> bool {
+    fn overlaps(&self, other: &Slice) -> bool {
         self.elements()
             .any(|element| other.elements().any(|same| same == element))
     }
@@ -58,27 +58,27 @@ impl Place {
 /// An operation of a random program.
 #[derive(Debug)]
 enum Step {
-    Add([Place; 3]),
-    Negate([Place; 2]),
+    Add([Slice; 3]),
+    Negate([Slice; 2]),
     /// Of pairs.
-    Sum([Place; 2]),
-    Fill(i32, Place),
+    Sum([Slice; 2]),
+    Fill(i32, Slice),
 }
 
 impl Step {
     fn random(rng: &mut SmallRng) -> Step {
         let count = rng.random_range(1..=SIZE / 4);
         loop {
-            let [a, b, y] = [(); 3].map(|()| Place::random(rng, count));
+            let [a, b, y] = [(); 3].map(|()| Slice::random(rng, count));
             let step = match rng.random_range(0..4) {
                 0 => Step::Add([a, b, if rng.random() { a } else { y }]),
                 1 => Step::Negate([a, if rng.random() { a } else { y }]),
-                2 => Step::Sum([Place::random(rng, 2 * count), y]),
+                2 => Step::Sum([Slice::random(rng, 2 * count), y]),
                 _ => Step::Fill(rng.random_range(-9..9), y),
             };
             // An operation refuses operands that overlap, if they are not the same elements.
             let is_sum = matches!(step, Step::Sum(_));
-            let (reads, write) = step.places();
+            let (reads, write) = step.slices();
             if reads
                 .iter()
                 .all(|read| !read.overlaps(&write) || (*read == write && !is_sum))
@@ -89,7 +89,7 @@ impl Step {
     }
 
     /// What it reads and what it writes.
-    fn places(&self) -> (Vec<Place>, Place) {
+    fn slices(&self) -> (Vec<Slice>, Slice) {
         match self {
             Step::Add([a, b, y]) => (vec![*a, *b], *y),
             Step::Negate([x, y]) | Step::Sum([x, y]) => (vec![*x], *y),
@@ -98,7 +98,7 @@ impl Step {
     }
 
     fn queue(&self, batch: &mut Batch<'_>, buffers: &[Buffer; 3]) -> Result<()> {
-        let of = |place: &Place| place.tensor(buffers, &[place.count]);
+        let of = |slice: &Slice| slice.tensor(buffers, &[slice.count]);
         match self {
             Step::Add([a, b, y]) => batch.binary(Binary::Add, of(a), of(b), of(y)),
             Step::Negate([x, y]) => batch.unary(Unary::Neg, of(x), of(y)),
@@ -111,8 +111,8 @@ impl Step {
     }
 
     fn compute(&self, values: &mut [[i32; SIZE]; 3]) {
-        let get = |place: &Place| -> Vec<i32> {
-            let elements = place.elements();
+        let get = |slice: &Slice| -> Vec<i32> {
+            let elements = slice.elements();
             elements
                 .map(|(buffer, element)| values[buffer][element])
                 .collect()
@@ -130,7 +130,7 @@ impl Step {
                 .collect(),
             Step::Fill(value, y) => vec![*value; y.count],
         };
-        let (_, y) = self.places();
+        let (_, y) = self.slices();
         for ((buffer, element), value) in y.elements().zip(result) {
             values[buffer][element] = value;
         }
@@ -147,7 +147,7 @@ struct Model {
 impl Model {
     /// Whether a barrier has to come before the step.
     fn needs_barrier(&mut self, step: &Step) -> bool {
-        let (reads, write) = step.places();
+        let (reads, write) = step.slices();
         let is_written = |element| self.writes.contains(&element);
         let needs_barrier = reads.iter().any(|read| read.elements().any(is_written))
             || write
@@ -156,7 +156,7 @@ impl Model {
         if needs_barrier {
             *self = Model::default();
         }
-        self.reads.extend(reads.iter().flat_map(Place::elements));
+        self.reads.extend(reads.iter().flat_map(Slice::elements));
         self.writes.extend(write.elements());
         needs_barrier
     }
@@ -204,13 +204,13 @@ fn passes_of_an_operation_are_ordered_like_operations() {
     let [y, indices, negated] = [(); 3].map(|()| memory(&[0; COUNT]));
     let scratch = memory(&[0; 2 * COUNT]);
     let of = |buffer| Tensor::of::<i32>(buffer, &[COUNT]).expect("a shape");
-    let places = Tensor::of::<u32>(&indices, &[COUNT]).expect("a shape");
+    let positions = Tensor::of::<u32>(&indices, &[COUNT]).expect("a shape");
     let mut batch = ops.batch();
     batch
         .unary(Unary::Neg, of(&x), of(&negated))
         .expect("negates");
     batch
-        .sort(SortOrder::default(), of(&x), of(&y), places, &scratch)
+        .sort(SortOrder::default(), of(&x), of(&y), positions, &scratch)
         .expect("sorts");
     // 63 runs of 16, merged in 6 passes, and the elements by their indices. Negation and the first pass both only read x.
     assert_eq!(batch.barriers(), 7);

@@ -118,7 +118,7 @@ fn errors_are_those_of_the_kernels() {
 }
 
 #[test]
-fn products_of_a_batch_keep_their_place() {
+fn products_of_a_batch_keep_their_position() {
     let ops = metal();
     ops.set_choice(Choice::Mps);
     let [a, b, y] = [1.0f32, 2.0, 0.0].map(|value| buffer(&[value; 64]));

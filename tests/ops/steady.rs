@@ -81,7 +81,7 @@ impl Round {
             of(2, &heads),
         )?;
         batch.normal(Random::default(), 0.0, 1.0, of(0, &square))?;
-        let (places, scratch) = (
+        let (positions, scratch) = (
             Tensor::of::<u32>(&self.buffers[3], &[100])?,
             View::new(&self.buffers[3], 1024),
         );
@@ -89,7 +89,7 @@ impl Round {
             SortOrder::default(),
             of(0, &[100]),
             of(2, &[100]),
-            places,
+            positions,
             scratch,
         )
     }

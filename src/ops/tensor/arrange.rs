@@ -38,8 +38,8 @@ impl Ops {
         y.view().check(FUNCTION, "y", y_bytes, size)?;
         let mut parts = Vec::with_capacity(inputs.len());
         let mut start = 0;
-        for (place, x) in inputs.iter().enumerate() {
-            let name = format!("x[{place}]");
+        for (index, x) in inputs.iter().enumerate() {
+            let name = format!("x[{index}]");
             require_type(FUNCTION, &name, x, y.data_type())?;
             let same_but_axis = x.rank() == y.rank()
                 && (0..y.rank()).all(|other| other == axis || x.shape()[other] == y.shape()[other]);
@@ -221,8 +221,8 @@ impl Ops {
                 // Long rows for a thread, with gaps in y.
                 shape.extend([times, size]);
                 from.extend([0, x_stride]);
-                let place = to.len() - 2;
-                to.swap(place, place + 1);
+                let last = to.len() - 2;
+                to.swap(last, last + 1);
             } else if one_by_one {
                 shape.extend([size, times]);
                 from.extend([x_stride, 0]);

@@ -21,7 +21,7 @@ const ROW: KernelNames = kernel_names!("attention_row");
 /// The most elements of a head.
 const MAX_SIZE: usize = 256;
 
-/// Which keys a row of queries sees by its place, among those of its sequence.
+/// Which keys a row of queries sees by its position, among those of its sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Causality {
     /// All.
@@ -55,7 +55,7 @@ pub struct Attention<'a> {
     /// Broadcasts to `[batch, heads, rows, keys]`. Elements of type `u8` are 0 where a row does not see a key. Elements of type
     /// `f32`, or of the type of `q`, are added to the scores.
     pub mask: Option<Tensor<'a>>,
-    /// Which keys a row sees by its place.
+    /// Which keys a row sees by its position.
     pub causality: Causality,
     /// What scores are multiplied by, instead of `1 / sqrt(head size)`.
     pub scale: Option<f32>,

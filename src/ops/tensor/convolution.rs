@@ -73,7 +73,7 @@ struct Tensors<'a> {
 
 impl Ops {
     /// `y[n, o, p] = sum(x[n, i, stride p + dilation k - padding] weight[o, i, k]) + bias[o]`, the sum over the channels `i` of
-    /// the group of `o` and the places `k` of the window; what is outside of `x` is 0. `x` is `[n, c, w]` or `[n, c, h, w]`,
+    /// the group of `o` and the positions `k` of the window; what is outside of `x` is 0. `x` is `[n, c, w]` or `[n, c, h, w]`,
     /// `weight` `[o, c / groups, window]`, `bias` `[o]`, `y` `[n, o, out]`, where `out = (size + padding - dilation
     /// (window - 1) - 1) / stride + 1` without its fraction; all have one type, which is a float. What lies with channels last is
     /// [permuted](Tensor::permute) to this order. Sums are of `f32`: with `m` terms and `u = 2^-24`
@@ -270,7 +270,7 @@ impl Ops {
             ),
         };
         // SAFETY: tiles are cut where positions or channels end; rows and columns of x are read only if they are inside; weights
-        // are read at places below `depth`. So all places are inside the extents of the operands.
+        // are read at offsets below `depth`. So all offsets are inside the extents of the operands.
         unsafe { launch.encode(encoder) }
     }
 }

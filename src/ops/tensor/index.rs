@@ -94,13 +94,13 @@ impl Ops {
         require_axis(FUNCTION, "x", &x, axis)?;
         let fits = index.rank() == 1
             && x.rank() == y.rank()
-            && (0..x.rank()).all(|place| {
-                let of = if place == axis {
+            && (0..x.rank()).all(|dimension| {
+                let of = if dimension == axis {
                     (&index, 0)
                 } else {
-                    (&x, place)
+                    (&x, dimension)
                 };
-                y.shape()[place] == of.0.shape()[of.1]
+                y.shape()[dimension] == of.0.shape()[of.1]
             });
         if !fits {
             let message = format!(

@@ -16,8 +16,8 @@ impl Layout {
     pub(crate) fn contiguous(shape: &[usize]) -> Option<Layout> {
         let mut strides = [0; MAX_RANK];
         let mut stride = 1usize;
-        for (place, &size) in shape.iter().enumerate().rev() {
-            *strides.get_mut(place)? = stride;
+        for (dimension, &size) in shape.iter().enumerate().rev() {
+            *strides.get_mut(dimension)? = stride;
             stride = stride.checked_mul(size.max(1))?;
         }
         Layout::strided(shape, strides.get(..shape.len())?)
@@ -51,7 +51,7 @@ impl Layout {
         &self.strides[..self.rank]
     }
 
-    /// Whether each position has the same place in both: no step is taken along one position.
+    /// Whether each position has the same offset in both: no step is taken along one position.
     pub(crate) fn is_same(&self, other: &Layout) -> bool {
         self.shape() == other.shape()
             && (0..self.rank)
@@ -95,9 +95,9 @@ impl Layout {
     pub(crate) fn broadcast_to(&self, shape: &[usize]) -> Option<Layout> {
         let added = shape.len().checked_sub(self.rank)?;
         let mut strides = vec![0; shape.len()];
-        for (place, (&own, &stride)) in self.shape().iter().zip(self.strides()).enumerate() {
-            match shape[added + place] {
-                size if size == own => strides[added + place] = stride,
+        for (dimension, (&own, &stride)) in self.shape().iter().zip(self.strides()).enumerate() {
+            match shape[added + dimension] {
+                size if size == own => strides[added + dimension] = stride,
                 _ if own == 1 => {}
                 _ => return None,
             }

@@ -26,7 +26,7 @@ impl Strides {
     /// The last two strides of a tensor.
     fn of(tensor: &Tensor<'_>) -> Strides {
         let strides = tensor.strides();
-        let [row, column] = [2, 1].map(|place| strides[strides.len() - place] as u64);
+        let [row, column] = [2, 1].map(|back| strides[strides.len() - back] as u64);
         Strides { row, column }
     }
 }
@@ -238,7 +238,7 @@ impl<'a> Product<'a> {
             (scale_b_name, scale_b),
         ];
         for (name, tensor) in inputs {
-            // For what is not there the kernel gets a place that it does not look at.
+            // For what is not there the kernel gets an offset that it does not look at.
             let Some(tensor) = tensor else {
                 operands.push(Operand::read(name, y.view(), 0, 1));
                 continue;

@@ -111,7 +111,7 @@ impl<'a> Normalized<'a> {
             grid,
         };
         // SAFETY: the kernel has one thread or threadgroup for each position of `kept`, and goes to the positions of `reduced`
-        // from there: together the positions of `x`, whose places in all tensors are inside the extents of the operands. What
+        // from there: together the positions of `x`, whose offsets in all tensors are inside the extents of the operands. What
         // the operation lacks is not read.
         unsafe { launch.encode(encoder) }
     }
@@ -183,13 +183,13 @@ impl<'a> Normalized<'a> {
                 statistics.map(|statistics| &statistics.variance),
             ),
         ];
-        for (place, (name, tensor)) in others.into_iter().enumerate() {
+        for (index, (name, tensor)) in others.into_iter().enumerate() {
             let Some(tensor) = tensor else {
                 continue;
             };
             tensor.require_apart(function, name, y, None)?;
-            let is_written = place >= 2 && self.form == Form::Centred;
-            operands[place + 2] = match is_written {
+            let is_written = index >= 2 && self.form == Form::Centred;
+            operands[index + 2] = match is_written {
                 true => write_operand(function, name, tensor)?,
                 false => read_operand(function, name, tensor)?,
             };

@@ -209,7 +209,7 @@ impl Ops {
     }
 
     /// `y` is `x` in another size: `x` is `[n, c, w]` or `[n, c, h, w]`, and `y` has the same dimensions, the spatial ones of any
-    /// size; both have one type, which is a float. Places are exact, by integers; an interpolated element is wrong by at most
+    /// size; both have one type, which is a float. Positions are exact, by integers; an interpolated element is wrong by at most
     /// `6 u max(|x|)` of its neighbours, with `u = 2^-24`, before it is rounded to its type. Kernel `resample` of that type.
     ///
     /// # Errors

@@ -140,7 +140,7 @@ impl Ops {
             );
             return Err(Error::Unsupported(Failure::new(function, message)));
         }
-        // The places of a tensor without gaps are the numbers of its elements.
+        // The offsets of a tensor without gaps are the numbers of its elements.
         let numbers = Layout::contiguous(y.shape()).ok_or_else(|| {
             let message = format!(
                 "y of shape {:?} has too many elements to be numbered",

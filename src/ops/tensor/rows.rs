@@ -105,7 +105,7 @@ impl Reduced<'_> {
             grid,
         };
         // SAFETY: the kernel has one thread or threadgroup for each position of `kept`, and goes to the positions of `reduced`
-        // from there: together the positions of `x`, whose places in `x` and `y` are inside the extents of the operands.
+        // from there: together the positions of `x`, whose offsets in `x` and `y` are inside the extents of the operands.
         unsafe { launch.encode(encoder) }
     }
 

@@ -12,10 +12,10 @@ use crate::ops::tensor::walk::{KernelNames, kernel_names, require_type};
 
 const KERNELS: KernelNames = kernel_names!("scan");
 
-/// Which elements of an axis count for each result. By default those from the first one up to the one at its own place.
+/// Which elements of an axis count for each result. By default those from the first one up to the one at its own position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ScanOrder {
-    /// Without the one at its own place: the first result is that of no elements, 0 or 1.
+    /// Without the one at its own position: the first result is that of no elements, 0 or 1.
     pub exclusive: bool,
     /// From the last element on, and down.
     pub reverse: bool,

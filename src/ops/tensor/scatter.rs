@@ -21,7 +21,7 @@ impl Ops {
     /// `y[i, index[i, j, k], k] = x[i, j, k]`, for `axis` 1 of three, and so on; the rest of `y` stays. `index` broadcasts to the
     /// shape of `x`, which along each axis but `axis` is at most as large as `y`. `x` and `y` have one type, of any kind; `index` is
     /// of type `i32`, `u32` or `i64`. Where an index is negative, or not less than the size of `y` along `axis`, nothing is written.
-    /// If several positions of `x` have the same place in `y`, one of them is there in the end, and which one is not
+    /// If several positions of `x` have the same offset in `y`, one of them is there in the end, and which one is not
     /// determined. Kernel `scatter`.
     ///
     /// # Errors

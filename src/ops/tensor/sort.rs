@@ -158,9 +158,9 @@ impl Ops {
         require_axis(function, "x", &x, axis)?;
         require_type(function, "indices", &indices, DataType::U32)?;
         let fits = indices.rank() == x.rank()
-            && (0..x.rank()).all(|place| match indices.shape()[place] {
-                count if place == axis => count <= x.shape()[axis],
-                count => count == x.shape()[place],
+            && (0..x.rank()).all(|dimension| match indices.shape()[dimension] {
+                count if dimension == axis => count <= x.shape()[axis],
+                count => count == x.shape()[dimension],
             });
         if !fits {
             let message = format!(
@@ -291,8 +291,8 @@ impl Sort<'_> {
             // In the order of rows, each without gaps.
             let mut strides = vec![0; others.len()];
             let mut stride = self.size;
-            for (place, size) in x_rows.shape().iter().enumerate().rev() {
-                strides[place] = stride;
+            for (dimension, size) in x_rows.shape().iter().enumerate().rev() {
+                strides[dimension] = stride;
                 stride *= size;
             }
             let layout = Layout::strided(x_rows.shape(), &strides);

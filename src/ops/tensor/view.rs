@@ -126,7 +126,7 @@ impl<'a> Tensor<'a> {
         self.broadcast("Tensor::broadcast_to", "the tensor", shape)
     }
 
-    /// The place of the first element.
+    /// The address of the first element.
     pub fn view(&self) -> View<'a> {
         self.view
     }

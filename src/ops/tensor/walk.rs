@@ -37,7 +37,7 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// For kernels whose threads take nothing of the innermost dimension, and find all others with `places_of`. There is room
+    /// For kernels whose threads take nothing of the innermost dimension, and find all others with `offsets_of`. There is room
     /// for one dimension less.
     pub(super) fn of_rows(walk: &Walk<MAX_TENSORS>) -> Arguments {
         let mut arguments = Arguments {
@@ -94,7 +94,7 @@ pub(super) struct Elementwise<'a> {
 /// What some elementwise operations have besides tensors and one number.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Extra<'a> {
-    /// Layouts in the shape of `y` without memory: their places, which come after those of the inputs, are numbers.
+    /// Layouts in the shape of `y` without memory: their offsets, which come after those of the inputs, are numbers.
     pub(super) numbers: &'a [Layout],
     pub(super) parameters: [u64; MAX_PARAMETERS],
 }
@@ -179,11 +179,11 @@ impl Elementwise<'_> {
     }
 }
 
-/// A tensor of a walk: the place of each position, and the operand that it is a place in.
+/// A tensor of a walk: the offset of each position, and the operand that it is an offset in.
 pub(super) struct Part<'a> {
     /// All parts of a walk have one shape.
     pub(super) layout: Layout,
-    /// None if the place itself is what the kernel wants to know.
+    /// None if the offset itself is what the kernel wants to know.
     pub(super) operand: Option<Operand<'a>>,
 }
 
@@ -271,7 +271,7 @@ impl Walked<'_> {
             threadgroup_memory: 0,
             grid,
         };
-        // SAFETY: the places of the walk are inside the extents of the operands, and the caller promises the rest.
+        // SAFETY: the offsets of the walk are inside the extents of the operands, and the caller promises the rest.
         unsafe { launch.encode(encoder) }
     }
 

@@ -32,7 +32,7 @@ impl Images {
             );
             return Err(Error::InvalidArgument(Failure::new(function, message)));
         }
-        // A row has the stride 0, which no place is multiplied with.
+        // A row has the stride 0, which no position is multiplied with.
         let of = |from: &[usize], row: usize| match D {
             1 => [from[0], from[1], row, from[2]],
             _ => [from[0], from[1], from[2], from[3]],
@@ -158,7 +158,7 @@ impl Window {
                 let is_cut = rounds_up && room >= 0 && room % stride != 0 && begins;
                 (whole, whole + i128::from(is_cut))
             };
-            // Places are counted with signs in 32 bits, beyond the edges too, and a window is stepped past its end.
+            // Positions are counted with signs in 32 bits, beyond the edges too, and a window is stepped past its end.
             let furthest = size.max(found) + padding + reach.max(dilation) + stride;
             let what = ["rows", "columns"][axis];
             let message = if !(least..=most).contains(&found) {

@@ -123,8 +123,8 @@ fn whole_tensors_and_elements_repeat() {
         let is_tile = round % 4 < 2;
         let axis = rng.random_range(0..rank);
         let times: Vec<usize> = (0..rank)
-            .map(|place| {
-                if is_tile || place == axis {
+            .map(|dimension| {
+                if is_tile || dimension == axis {
                     rng.random_range(0..4)
                 } else {
                     1
@@ -145,9 +145,9 @@ fn whole_tensors_and_elements_repeat() {
         let exact: Vec<i32> = positions(&repeated)
             .iter()
             .map(|position| {
-                let of = |place: usize| match is_tile {
-                    true => position[place] % shape[place],
-                    false => position[place] / times[place],
+                let of = |dimension: usize| match is_tile {
+                    true => position[dimension] % shape[dimension],
+                    false => position[dimension] / times[dimension],
                 };
                 values[number(&shape, &(0..rank).map(of).collect::<Vec<_>>())]
             })

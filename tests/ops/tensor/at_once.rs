@@ -71,11 +71,11 @@ fn calls_at_once_reach_their_kernels() -> Result<()> {
         descending: true,
         ..order
     };
-    let places = [7, 7, 7, 7, 0, 2, 3, 1];
-    gives!(places, argsort(largest, x, indices, &scratch));
-    let places = indices.narrow(0, 0, 2)?;
+    let sorted = [7, 7, 7, 7, 0, 2, 3, 1];
+    gives!(sorted, argsort(largest, x, indices, &scratch));
+    let positions = indices.narrow(0, 0, 2)?;
     let top = [5, 4, 7, 7, 0, 2, 7];
-    gives!(top, top_k(largest, x, y(&[2])?, places, &scratch));
+    gives!(top, top_k(largest, x, y(&[2])?, positions, &scratch));
     let random = Random::default();
     gives!([0x6627_e8d5, 7], random_bits(random, y(&[1])?));
     let floats = Tensor::of::<f32>(&y_buffer, &[4])?;
@@ -92,10 +92,10 @@ fn calls_at_once_reach_their_kernels() -> Result<()> {
     let last = x.narrow(0, 3, 1)?;
     gives!([2, 1, 2, 2], select(condition, x, last, y(&[4])?));
     gives!([5.0f32, 1.0, 4.0, 2.0], convert(x, floats));
-    let place = indices.narrow(0, 0, 1)?;
+    let position = indices.narrow(0, 0, 1)?;
     gives!(
         [7, 7, 7, 7, 1, 7],
-        arg_reduce(ArgReduction::Min, x, 0, place)
+        arg_reduce(ArgReduction::Min, x, 0, position)
     );
     let zeros_buffer = buffer(&[0.0f32; 4]);
     let zeros = Tensor::of::<f32>(&zeros_buffer, &[4])?;

@@ -5,7 +5,7 @@ use metal_bridge::ops::{Attention, Causality, DataType, KeyLengths, Ops, Tensor,
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-use super::layouts::{places, random_strides};
+use super::layouts::{offsets, random_strides};
 use super::values::{Sample, half_unit, least, read, room};
 use crate::support::{EPSILON, buffer, run};
 
@@ -52,9 +52,9 @@ fn random<T: Sample>(rng: &mut SmallRng, shape: Shape, is_dense: bool, magnitude
         ],
         false => random_strides(rng, &shape).try_into().unwrap(),
     };
-    let places = places(&shape, &strides);
+    let offsets = offsets(&shape, &strides);
     let offset = rng.random_range(0..3);
-    let all: Vec<T> = (0..offset + places.iter().max().unwrap() + 1)
+    let all: Vec<T> = (0..offset + offsets.iter().max().unwrap() + 1)
         .map(|_| T::nearest(magnitude * rng.random_range(-1.0..1.0)))
         .collect();
     Values {
@@ -62,7 +62,7 @@ fn random<T: Sample>(rng: &mut SmallRng, shape: Shape, is_dense: bool, magnitude
         offset: offset * size_of::<T>(),
         strides,
         shape,
-        values: places.iter().map(|at| all[offset + at].exact()).collect(),
+        values: offsets.iter().map(|at| all[offset + at].exact()).collect(),
     }
 }
 
@@ -140,8 +140,8 @@ impl Case {
             ],
             false => random_strides(rng, &y_shape).try_into().unwrap(),
         };
-        let y_places = places(&y_shape, &y_strides);
-        let y_buffer = room::<T>(y_places.iter().max().unwrap() + 1);
+        let y_offsets = offsets(&y_shape, &y_strides);
+        let y_buffer = room::<T>(y_offsets.iter().max().unwrap() + 1);
         let y = Tensor::strided(&y_buffer, T::DATA_TYPE, &y_shape, &y_strides).unwrap();
         let lengths_buffer = match &self.lengths {
             Lengths::Whole => buffer(&[0u32]),
@@ -185,7 +185,7 @@ impl Case {
                             DataType::F32 => EPSILON * exact.abs(),
                             half => (exact.abs() + lost) * half_unit(half) + least(half),
                         };
-                        let found = y[y_places[at]].exact();
+                        let found = y[y_offsets[at]].exact();
                         assert!(
                             (found - exact).abs() <= lost + rounding,
                             "{self:?} {}: {found} is not {exact} at {batch} {head} {row} {e}, allowed {lost:e}",

@@ -129,16 +129,16 @@ fn selects<T: Sample>(seed: u64) {
         let to = y.tensor::<T>();
         run(|encoder| both()[round % 2].select(encoder, inputs.0, inputs.1, inputs.2, to));
         let exact = positions(&shape).into_iter().map(|position| {
-            let place = |own: &[usize]| {
+            let index = |own: &[usize]| {
                 let own_position = position
                     .iter()
                     .zip(own)
                     .map(|(i, size)| *i.min(&(size - 1)));
                 number(own, &own_position.collect::<Vec<_>>())
             };
-            match condition[place(&c_shape)] {
-                0 => b[place(&b_shape)],
-                _ => a[place(&a_shape)],
+            match condition[index(&c_shape)] {
+                0 => b[index(&b_shape)],
+                _ => a[index(&a_shape)],
             }
         });
         let exact: Vec<T> = exact.collect();

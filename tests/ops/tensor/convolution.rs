@@ -150,7 +150,7 @@ fn sequences_are_images_with_one_row() {
     let y = of(&y_buffer, &[1, 1, 7]);
     let x = of(&x_buffer, &[1, 1, 2]);
     run(|encoder| ops().transposed_convolution(encoder, x, w, None, &options, y));
-    // 1 at the places -1, 1, 3 and 2 at 1, 3, 5.
+    // 1 at the positions -1, 1, 3 and 2 at 1, 3, 5.
     assert_eq!(
         read::<f32>(&y_buffer)[..7],
         [0.0, 1.0, 0.0, -1.5, 0.0, 1.0, 0.0]

@@ -4,7 +4,7 @@ use metal_bridge::ops::{Convolution, DataType, Tensor, View};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-use super::layouts::places;
+use super::layouts::offsets;
 use super::values::{Sample, half_unit, least, read, room};
 use crate::chosen::{By, mps};
 use crate::support::{EPSILON, buffer, run};
@@ -73,12 +73,12 @@ impl Case {
             };
             *sum = (bias, bias.abs(), 1.0);
         }
-        // The places that a side with strides, `q`, and the window's element `k` bring together.
+        // The positions that a side with strides, `q`, and the window's element `k` bring together.
         let other = |axis: usize, q: usize, k: usize, size: usize| {
-            let place = q * stride[axis] + k * dilation[axis];
-            place
+            let position = q * stride[axis] + k * dilation[axis];
+            position
                 .checked_sub(padding[axis][0])
-                .filter(|place| *place < size)
+                .filter(|position| *position < size)
         };
         let (size, strided) = match self.is_transposed {
             true => ([rows, columns], [h, w]),
@@ -124,19 +124,19 @@ impl Case {
         strides: [[usize; 4]; 3],
     ) {
         let shapes = [self.x, self.weight(), self.y()];
-        let [x_places, weight_places, y_places] =
-            [0, 1, 2].map(|i| places(&shapes[i], &strides[i]));
+        let [x_offsets, weight_offsets, y_offsets] =
+            [0, 1, 2].map(|i| offsets(&shapes[i], &strides[i]));
         let offset = rng.random_range(0..3);
         let mut numbers = |count: usize| -> Vec<T> {
             (0..count)
                 .map(|_| T::nearest(rng.random_range(-1.0..1.0)))
                 .collect()
         };
-        let size = |places: &[usize]| places.iter().max().map_or(0, |most| most + 1);
-        let x = numbers(offset + size(&x_places));
-        let (weight, bias) = (numbers(size(&weight_places)), numbers(self.channels));
+        let size = |offsets: &[usize]| offsets.iter().max().map_or(0, |most| most + 1);
+        let x = numbers(offset + size(&x_offsets));
+        let (weight, bias) = (numbers(size(&weight_offsets)), numbers(self.channels));
         let (x_buffer, weights, biases) = (buffer(&x), buffer(&weight), buffer(&bias));
-        let y_buffer = room::<T>(size(&y_places) + 1);
+        let y_buffer = room::<T>(size(&y_offsets) + 1);
         let of =
             |view, i: usize| Tensor::strided(view, T::DATA_TYPE, &shapes[i], &strides[i]).unwrap();
         let x_in = of(View::new(&x_buffer, offset * size_of::<T>()), 0);
@@ -161,15 +161,15 @@ impl Case {
             }
         }
         let y = read::<T>(&y_buffer);
-        let at = |values: &[T], offset: usize, places: &[usize]| -> Vec<f64> {
-            places
+        let at = |values: &[T], offset: usize, offsets: &[usize]| -> Vec<f64> {
+            offsets
                 .iter()
-                .map(|place| values[offset + place].exact())
+                .map(|index| values[offset + index].exact())
                 .collect()
         };
         let (x, weight, bias) = (
-            at(&x, offset, &x_places),
-            at(&weight, 0, &weight_places),
+            at(&x, offset, &x_offsets),
+            at(&weight, 0, &weight_offsets),
             bias.iter().map(|bias| bias.exact()).collect::<Vec<_>>(),
         );
         for (i, (exact, terms, count)) in self.exact(&x, &weight, &bias).into_iter().enumerate() {
@@ -179,8 +179,8 @@ impl Case {
                 half => (exact.abs() + lost) * half_unit(half) + least(half),
             };
             let (found, off) = (
-                y[y_places[i]].exact(),
-                (y[y_places[i]].exact() - exact).abs(),
+                y[y_offsets[i]].exact(),
+                (y[y_offsets[i]].exact() - exact).abs(),
             );
             assert!(
                 off <= lost + rounding,
@@ -190,8 +190,8 @@ impl Case {
         }
         let untouched = T::default_room();
         let mut is_result = vec![false; y.len()];
-        y_places.iter().for_each(|place| is_result[*place] = true);
-        assert!((0..y.len()).all(|place| is_result[place] || y[place] == untouched));
+        y_offsets.iter().for_each(|index| is_result[*index] = true);
+        assert!((0..y.len()).all(|index| is_result[index] || y[index] == untouched));
     }
 }
 

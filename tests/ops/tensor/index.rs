@@ -43,7 +43,7 @@ fn gathers<T: Sample, I: Sample>(seed: u64, rounds: usize) {
         let shape = shape_of_rank(&mut rng, rank);
         let axis = rng.random_range(0..rank);
         let y_shape: Vec<usize> = (0..rank)
-            .map(|place| rng.random_range(1..=if place == axis { 9 } else { shape[place] }))
+            .map(|other| rng.random_range(1..=if other == axis { 9 } else { shape[other] }))
             .collect();
         // An axis of size 1 repeats.
         let index_shape: Vec<usize> = y_shape

@@ -8,16 +8,16 @@ use rand::rngs::SmallRng;
 use super::values::{read, room};
 use crate::support::{buffer, ops, refused, rng, run};
 
-/// The place of each position of a tensor, in row-major order.
-pub fn places(shape: &[usize], strides: &[usize]) -> Vec<usize> {
-    let mut places = vec![0];
+/// The offset of each position of a tensor, in row-major order.
+pub fn offsets(shape: &[usize], strides: &[usize]) -> Vec<usize> {
+    let mut offsets = vec![0];
     for (size, stride) in shape.iter().zip(strides) {
-        places = places
+        offsets = offsets
             .iter()
-            .flat_map(|place| (0..*size).map(move |i| place + i * stride))
+            .flat_map(|index| (0..*size).map(move |i| index + i * stride))
             .collect();
     }
-    places
+    offsets
 }
 
 pub fn random_shape(rng: &mut SmallRng) -> Vec<usize> {
@@ -93,11 +93,11 @@ fn every_layout_gives_the_sums_of_a_model() {
         let y_strides = random_strides(&mut rng, &shape);
         let whole = operands
             .each_ref()
-            .map(|(own, strides)| places(&shape, &repeated(own, strides, &shape)));
-        let y_places = places(&shape, &y_strides);
-        let size = |places: &[usize]| places.iter().max().unwrap() + 1;
-        let [a, b] = whole.each_ref().map(|places| {
-            (0..size(places))
+            .map(|(own, strides)| offsets(&shape, &repeated(own, strides, &shape)));
+        let y_offsets = offsets(&shape, &y_strides);
+        let size = |offsets: &[usize]| offsets.iter().max().unwrap() + 1;
+        let [a, b] = whole.each_ref().map(|offsets| {
+            (0..size(offsets))
                 .map(|_| rng.random_range(-1000..1000))
                 .collect::<Vec<i32>>()
         });
@@ -107,14 +107,14 @@ fn every_layout_gives_the_sums_of_a_model() {
             .chain(a.iter().copied())
             .collect();
         let (a_buffer, b_buffer) = (buffer(&padded), buffer(&b));
-        let y_buffer = room::<i32>(size(&y_places));
+        let y_buffer = room::<i32>(size(&y_offsets));
         let a_tensor = strided(View::new(&a_buffer, offset * 4), &operands[0]);
         let b_tensor = strided(View::new(&b_buffer, 0), &operands[1]);
         let y_tensor = strided(View::new(&y_buffer, 0), &(shape.clone(), y_strides.clone()));
         run(|encoder| ops().binary(encoder, Binary::Add, a_tensor, b_tensor, y_tensor));
-        let mut expected = vec![i32::from_le_bytes([0xA5; 4]); size(&y_places)];
-        for (position, &place) in y_places.iter().enumerate() {
-            expected[place] = a[whole[0][position]] + b[whole[1][position]];
+        let mut expected = vec![i32::from_le_bytes([0xA5; 4]); size(&y_offsets)];
+        for (position, &at) in y_offsets.iter().enumerate() {
+            expected[at] = a[whole[0][position]] + b[whole[1][position]];
         }
         assert_eq!(
             read::<i32>(&y_buffer),

@@ -66,9 +66,9 @@ fn long_rows_have_triangles() {
     for ops in both() {
         run(|encoder| ops.triu(encoder, tensor(&x_buffer), 300, tensor(&y_buffer)));
         let y = y_buffer.wait_read::<f32>().unwrap().to_vec();
-        for (place, y) in y.iter().enumerate() {
-            let is_kept = place % 1031 >= place / 1031 + 300;
-            assert_eq!(*y, if is_kept { -f32::INFINITY } else { 0.0 }, "{place}");
+        for (index, y) in y.iter().enumerate() {
+            let is_kept = index % 1031 >= index / 1031 + 300;
+            assert_eq!(*y, if is_kept { -f32::INFINITY } else { 0.0 }, "{index}");
         }
     }
 }

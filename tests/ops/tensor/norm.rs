@@ -6,7 +6,7 @@ use metal_bridge::ops::{DataType, Norm, Ops, RunningStatistics, Tensor, View};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-use super::layouts::{places, random_strides};
+use super::layouts::{offsets, random_strides};
 use super::rows::{both, lockstep};
 use super::values::{Sample, half_unit, least, read, room};
 use crate::support::{EPSILON, buffer, ops, refused, rng, run};
@@ -135,15 +135,15 @@ fn every_layout_agrees() {
                 }
             })
             .collect();
-        let [x_places, y_places] = strides.each_ref().map(|strides| places(&shape, strides));
-        let weight_places = places(&shape, &repeated);
-        let size = |places: &[usize]| places.iter().max().unwrap() + 1;
+        let [x_offsets, y_offsets] = strides.each_ref().map(|strides| offsets(&shape, strides));
+        let weight_offsets = offsets(&shape, &repeated);
+        let size = |offsets: &[usize]| offsets.iter().max().unwrap() + 1;
         let offset = rng.random_range(0..3);
-        let x = numbers::<f32>(&mut rng, offset + size(&x_places), 1.0);
-        let weight = numbers::<f32>(&mut rng, size(&places(&own, &own_strides)), 0.0);
+        let x = numbers::<f32>(&mut rng, offset + size(&x_offsets), 1.0);
+        let weight = numbers::<f32>(&mut rng, size(&offsets(&own, &own_strides)), 0.0);
         let bias = numbers::<f32>(&mut rng, weight.len(), 0.0);
         let (x_buffer, weights, biases) = (buffer(&x), buffer(&weight), buffer(&bias));
-        let y_buffer = room::<f32>(size(&y_places));
+        let y_buffer = room::<f32>(size(&y_offsets));
         let norm = Norm {
             weight: Some(Tensor::strided(&weights, DataType::F32, &own, &own_strides).unwrap()),
             bias: Some(Tensor::strided(&biases, DataType::F32, &own, &own_strides).unwrap()),
@@ -155,7 +155,7 @@ fn every_layout_agrees() {
         let ops = both()[round % 2];
         run(|encoder| ops.layer_norm(encoder, x_tensor, &axes, &norm, y_tensor));
         let y = read::<f32>(&y_buffer);
-        // Positions with equal places along what is kept are a row.
+        // Positions with equal offsets along what is kept are a row.
         let kept_strides: Vec<usize> = (0..shape.len())
             .map(|axis| {
                 if kept(axis) {
@@ -165,22 +165,22 @@ fn every_layout_agrees() {
                 }
             })
             .collect();
-        let mut members = vec![Vec::new(); x_places.len()];
-        for (position, row) in places(&shape, &kept_strides).into_iter().enumerate() {
+        let mut members = vec![Vec::new(); x_offsets.len()];
+        for (position, row) in offsets(&shape, &kept_strides).into_iter().enumerate() {
             members[row].push(position);
         }
         for row in members.iter().filter(|row| !row.is_empty()) {
             let values: Vec<f64> = row
                 .iter()
-                .map(|at| x[offset + x_places[*at]].exact())
+                .map(|at| x[offset + x_offsets[*at]].exact())
                 .collect();
             let (mean, root) = statistics(&values, false, 1e-5);
             for (at, x) in row.iter().zip(&values) {
-                let place = weight_places[*at];
-                let scales = (weight[place].exact(), bias[place].exact());
+                let index = weight_offsets[*at];
+                let scales = (weight[index].exact(), bias[index].exact());
                 let what = format!("{shape:?} {strides:?} {axes:?} {own:?}");
                 agrees(
-                    y[y_places[*at]],
+                    y[y_offsets[*at]],
                     (x - mean) / root,
                     scales,
                     3.0 / root,
@@ -190,8 +190,8 @@ fn every_layout_agrees() {
         }
         let untouched = f32::from_le_bytes([0xA5; 4]);
         let mut is_result = vec![false; y.len()];
-        y_places.iter().for_each(|place| is_result[*place] = true);
-        assert!((0..y.len()).all(|place| is_result[place] || y[place] == untouched));
+        y_offsets.iter().for_each(|index| is_result[*index] = true);
+        assert!((0..y.len()).all(|index| is_result[index] || y[index] == untouched));
     }
 }
 

@@ -43,21 +43,21 @@ fn image_numbers<T: Sample>(rng: &mut SmallRng, shape: [usize; 4], centre: f64) 
     let mut x = numbers::<T>(rng, shape.iter().product(), centre);
     if rng.random_bool(0.5) {
         let special = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
-        let place = rng.random_range(0..x.len());
-        x[place] = T::nearest(special[rng.random_range(0..3)]);
+        let index = rng.random_range(0..x.len());
+        x[index] = T::nearest(special[rng.random_range(0..3)]);
     }
     x
 }
 
-/// The place of each element, channel by channel, and row-major within.
-fn places_of_channels([n, c, h, w]: [usize; 4], is_last: bool) -> Vec<Vec<Vec<usize>>> {
-    let place = |i, channel, y, x| match is_last {
+/// The offset of each element, channel by channel, and row-major within.
+fn offsets_of_channels([n, c, h, w]: [usize; 4], is_last: bool) -> Vec<Vec<Vec<usize>>> {
+    let offset = |i, channel, y, x| match is_last {
         true => ((i * h + y) * w + x) * c + channel,
         false => ((i * c + channel) * h + y) * w + x,
     };
     let of = |i: usize, channel: usize| {
         (0..h * w)
-            .map(|at| place(i, channel, at / w, at % w))
+            .map(|at| offset(i, channel, at / w, at % w))
             .collect()
     };
     (0..n)
@@ -69,7 +69,7 @@ fn places_of_channels([n, c, h, w]: [usize; 4], is_last: bool) -> Vec<Vec<Vec<us
 fn groups<T: Sample, S: Sample>(seed: u64) {
     let mut rng = rng(seed);
     for (ops, shape, is_last) in cases() {
-        let places = places_of_channels(shape, is_last);
+        let offsets = offsets_of_channels(shape, is_last);
         let channels = shape[1];
         let x = image_numbers::<T>(&mut rng, shape, 30.0);
         let scales = [(); 2].map(|()| numbers::<S>(&mut rng, channels, 1.0));
@@ -88,7 +88,7 @@ fn groups<T: Sample, S: Sample>(seed: u64) {
         run(|encoder| ops.group_norm(encoder, x_tensor, groups, &norm, y_tensor));
         let y = read::<T>(&y_buffer);
         let size = channels / groups;
-        for (group, of_group) in places
+        for (group, of_group) in offsets
             .iter()
             .flat_map(|image| image.chunks(size).enumerate())
         {
@@ -117,7 +117,7 @@ fn groups_of_channels_agree() {
 fn batches<T: Sample, S: Sample>(seed: u64) {
     let mut rng = rng(seed);
     for (ops, shape, is_last) in cases() {
-        let places = places_of_channels(shape, is_last);
+        let offsets = offsets_of_channels(shape, is_last);
         let channels = shape[1];
         let x = image_numbers::<T>(&mut rng, shape, 5.0);
         let [weight, bias] = [(); 2].map(|()| numbers::<S>(&mut rng, channels, 2.5));
@@ -159,7 +159,7 @@ fn batches<T: Sample, S: Sample>(seed: u64) {
                 .all(|(y, other)| is_same(*y, *other))
         );
         for channel in 0..channels {
-            let all: Vec<usize> = places
+            let all: Vec<usize> = offsets
                 .iter()
                 .flat_map(|image| image[channel].clone())
                 .collect();

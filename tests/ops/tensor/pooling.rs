@@ -6,7 +6,7 @@ use metal_bridge::ops::{DataType, Interpolation, Ops, Pooling, Tensor, View, Win
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-use super::layouts::{places, random_strides};
+use super::layouts::{offsets, random_strides};
 use super::rows::both;
 use super::values::{Sample, half_unit, least, or_not_finite, read, room};
 use crate::support::{EPSILON, buffer, ops, refused, rng, run};
@@ -35,9 +35,9 @@ fn random_layout(rng: &mut SmallRng, shape: Shape) -> Shape {
 impl<T: Sample> Image<T> {
     pub fn random(rng: &mut SmallRng, shape: Shape) -> Image<T> {
         let strides = random_layout(rng, shape);
-        let places = places(&shape, &strides);
+        let offsets = offsets(&shape, &strides);
         let offset = rng.random_range(0..3);
-        let all: Vec<T> = (0..offset + places.iter().max().unwrap() + 1)
+        let all: Vec<T> = (0..offset + offsets.iter().max().unwrap() + 1)
             .map(|_| {
                 let value = T::nearest(rng.random_range(-1.0..1.0));
                 or_not_finite(rng, value)
@@ -47,7 +47,7 @@ impl<T: Sample> Image<T> {
             shape,
             strides,
             offset,
-            values: places.iter().map(|at| all[offset + at].exact()).collect(),
+            values: offsets.iter().map(|at| all[offset + at].exact()).collect(),
             buffer: buffer(&all),
             _type: std::marker::PhantomData,
         }
@@ -73,18 +73,18 @@ pub fn agrees<T: Sample>(
     model: impl Fn(usize, usize, usize) -> (f64, f64),
 ) {
     let strides = random_layout(rng, shape);
-    let places = places(&shape, &strides);
-    let y_buffer = room::<T>(places.iter().max().unwrap() + 1);
+    let offsets = offsets(&shape, &strides);
+    let y_buffer = room::<T>(offsets.iter().max().unwrap() + 1);
     encode(Tensor::strided(&y_buffer, T::DATA_TYPE, &shape, &strides).unwrap());
     let y = read::<T>(&y_buffer);
-    for (i, place) in places.iter().enumerate() {
+    for (i, offset) in offsets.iter().enumerate() {
         let (row, column) = (i / shape[3] % shape[2], i % shape[3]);
         let (exact, lost) = model(i / shape[3] / shape[2], row, column);
         let rounding = match T::DATA_TYPE {
             DataType::F32 => EPSILON * exact.abs(),
             half => (exact.abs() + lost) * half_unit(half) + least(half),
         };
-        let found = y[*place].exact();
+        let found = y[*offset].exact();
         let is_near = exact.is_finite() && (found - exact).abs() <= lost + rounding;
         assert!(
             is_near || found == exact || (found.is_nan() && exact.is_nan()),
@@ -143,7 +143,7 @@ fn random_pooling<T: Sample>(ops: &Ops, rng: &mut SmallRng, pooling: Pooling) {
         let first = at * windows.stride[axis];
         (0..windows.size[axis])
             .map(|k| first + k * windows.dilation[axis])
-            .filter(|place| *place < end)
+            .filter(|position| *position < end)
             .collect()
     };
     agrees::<T>(
@@ -160,8 +160,8 @@ fn random_pooling<T: Sample>(ops: &Ops, rng: &mut SmallRng, pooling: Pooling) {
                 let before = windows.padding[axis][0];
                 let own = all[axis]
                     .iter()
-                    .filter_map(|place| place.checked_sub(before));
-                own.filter(|place| *place < shape[2 + axis]).collect()
+                    .filter_map(|position| position.checked_sub(before));
+                own.filter(|position| *position < shape[2 + axis]).collect()
             });
             let elements: Vec<f64> = within[0]
                 .iter()

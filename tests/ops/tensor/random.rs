@@ -38,8 +38,8 @@ fn philox_gives_the_published_words() {
 }
 
 /// The same in plain Rust, for all groups.
-fn philox(random: Random, place: u64) -> [u32; 4] {
-    let number = random.offset.wrapping_add(place);
+fn philox(random: Random, element: u64) -> [u32; 4] {
+    let number = random.offset.wrapping_add(element);
     let halves = |x: u64| [x as u32, (x >> 32) as u32];
     let ([mut a, mut b], [mut c, mut d]) = (halves(number), halves(random.stream));
     let [mut key, mut other] = halves(random.seed);

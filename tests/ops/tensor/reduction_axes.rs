@@ -4,7 +4,7 @@ use metal_bridge::Error;
 use metal_bridge::ops::{ArgReduction, DataType, Matmul, Reduction, Tensor, View};
 use rand::Rng;
 
-use super::layouts::{places, random_shape, random_strides};
+use super::layouts::{offsets, random_shape, random_strides};
 use super::reduction::{REDUCTIONS, VAR};
 use super::rows::both;
 use super::values::{read, room};
@@ -32,7 +32,7 @@ fn every_layout_and_all_axes_give_sums_of_a_model() {
             .map(|axis| if is_reduced[axis] { 1 } else { shape[axis] })
             .collect();
         let y_strides = random_strides(&mut rng, &y_shape);
-        // The place in y of each position of x: along the axes nothing moves.
+        // The offset in y of each position of x: along the axes nothing moves.
         let mut own = y_strides.iter();
         let moves: Vec<usize> = (0..shape.len())
             .map(|axis| match is_reduced[axis] {
@@ -41,14 +41,14 @@ fn every_layout_and_all_axes_give_sums_of_a_model() {
                 false => *own.next().unwrap(),
             })
             .collect();
-        let (x_places, y_places) = (places(&shape, &strides), places(&shape, &moves));
+        let (x_offsets, y_offsets) = (offsets(&shape, &strides), offsets(&shape, &moves));
         let offset = rng.random_range(0..3);
-        let values: Vec<i32> = (0..offset + x_places.iter().max().unwrap() + 1)
+        let values: Vec<i32> = (0..offset + x_offsets.iter().max().unwrap() + 1)
             .map(|_| rng.random_range(-1000..1000))
             .collect();
-        let mut expected = vec![i32::from_le_bytes([0xA5; 4]); y_places.iter().max().unwrap() + 1];
-        y_places.iter().for_each(|place| expected[*place] = 0);
-        for (x, y) in x_places.iter().zip(&y_places) {
+        let mut expected = vec![i32::from_le_bytes([0xA5; 4]); y_offsets.iter().max().unwrap() + 1];
+        y_offsets.iter().for_each(|index| expected[*index] = 0);
+        for (x, y) in x_offsets.iter().zip(&y_offsets) {
             expected[*y] += values[offset + x];
         }
         let x_buffer = buffer(&values);
@@ -135,8 +135,8 @@ fn rows_without_elements_and_tensors_of_rank_0() {
 fn tensors_without_elements_need_no_memory() {
     let (byte, y_buffer) = (buffer(&[0u8]), buffer(&[7.0f32; 4]));
     let end = View::new(&y_buffer, 16);
-    for place in [View::from(&byte), end] {
-        let x = |shape: &[usize]| Tensor::of::<f32>(place, shape).unwrap();
+    for view in [View::from(&byte), end] {
+        let x = |shape: &[usize]| Tensor::of::<f32>(view, shape).unwrap();
         for ops in both() {
             let y = Tensor::of::<f32>(&y_buffer, &[4]).unwrap();
             run(|encoder| ops.reduce(encoder, Reduction::Prod, x(&[4, 0]), &[1], y));

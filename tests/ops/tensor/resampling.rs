@@ -17,15 +17,15 @@ fn source(
     at: usize,
 ) -> (usize, usize, f64) {
     let (from, to) = (size as f64, results as f64);
-    let place = match interpolation {
+    let position = match interpolation {
         Interpolation::Nearest => return (at * size / results, 0, 0.0),
         Interpolation::Linear => ((at as f64 + 0.5) * from / to - 0.5).max(0.0),
         Interpolation::LinearAlignedCorners if results == 1 => 0.0,
         Interpolation::LinearAlignedCorners => at as f64 * (from - 1.0) / (to - 1.0),
     };
     // float64 may be just beside an element.
-    let first = ((place + 1e-12).floor() as usize).min(size - 1);
-    let part = place - first as f64;
+    let first = ((position + 1e-12).floor() as usize).min(size - 1);
+    let part = position - first as f64;
     (
         first,
         (first + 1).min(size - 1),

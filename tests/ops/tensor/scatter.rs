@@ -21,7 +21,7 @@ fn scatters<T: Sample, I: Sample>(seed: u64, rounds: usize) {
             .map(|size| rng.random_range(1..=*size))
             .collect();
         x_shape[axis] = rng.random_range(0..=shape[axis]);
-        // No two positions of x have one place: along the axis the indices are an order of some, or point outside.
+        // No two positions of x have one position in y: along the axis the indices are an order of some, or point outside.
         let first = rng.random_range(0..shape[axis]);
         let index: Vec<I> = positions(&x_shape)
             .iter()
@@ -61,11 +61,11 @@ fn elements_are_scattered() {
 }
 
 #[test]
-fn of_several_for_one_place_one_is_there() {
+fn of_several_for_one_element_one_is_there() {
     let x_buffer = buffer(&[10, 11, 12, 13]);
     let (index_buffer, y_buffer) = (buffer(&[1, 1, 1, 3]), buffer(&[0, 1, 2, 3]));
     let tensor = |buffer| Tensor::of::<i32>(buffer, &[4]).unwrap();
-    // As on a GPU, threads would race for the place, which the sanitizer reports.
+    // As on a GPU, threads would race for the element, which the sanitizer reports.
     run(|encoder| {
         ops().scatter(
             encoder,
@@ -123,8 +123,8 @@ fn adds<T: Sample, I: Sample>(seed: u64, rounds: usize, add: impl Fn(T, T) -> T)
                 .map(|(i, size)| *i.min(&(size - 1)))
                 .collect();
             if let Some(i) = inside(index[number(&index_shape, &own)], shape[axis]) {
-                let place = number(&shape, &at(position, axis, i));
-                exact[place] = add(exact[place], *value);
+                let target = number(&shape, &at(position, axis, i));
+                exact[target] = add(exact[target], *value);
             }
         }
         let is_right = y
@@ -162,10 +162,10 @@ fn many_rows_are_added() {
         let x_tensor = Tensor::of::<f32>(&x_buffer, &[rows, columns]).unwrap();
         let index_tensor = Tensor::of::<u32>(&index_buffer, &[rows, 1]).unwrap();
         let (mut exact, mut sizes) = (vec![0.0; 7 * columns], vec![0.0; 7 * columns]);
-        for (place, x) in x.iter().enumerate() {
-            let place = index[place / columns] as usize * columns + place % columns;
-            exact[place] += f64::from(*x);
-            sizes[place] += f64::from(x.abs());
+        for (number, x) in x.iter().enumerate() {
+            let target = index[number / columns] as usize * columns + number % columns;
+            exact[target] += f64::from(*x);
+            sizes[target] += f64::from(x.abs());
         }
         let mut first = None;
         for ops in both() {
@@ -173,12 +173,12 @@ fn many_rows_are_added() {
             let y = Tensor::of::<f32>(&y_buffer, &[7, columns]).unwrap();
             run(|encoder| ops.scatter_add(encoder, x_tensor, 0, index_tensor, y));
             let y = read::<f32>(&y_buffer);
-            for (place, y) in y.iter().enumerate() {
-                let bound = 1.01 * rows as f64 * EPSILON * sizes[place];
+            for (target, y) in y.iter().enumerate() {
+                let bound = 1.01 * rows as f64 * EPSILON * sizes[target];
                 assert!(
-                    (f64::from(*y) - exact[place]).abs() <= bound,
+                    (f64::from(*y) - exact[target]).abs() <= bound,
                     "{y} {}",
-                    exact[place]
+                    exact[target]
                 );
             }
             assert_eq!(*first.get_or_insert(y.clone()), y, "equal bits");

@@ -5,7 +5,7 @@ use metal_bridge::Error;
 use metal_bridge::ops::{DataType, Ops, Tensor, View};
 use rand::Rng;
 
-use super::layouts::{places, random_strides};
+use super::layouts::{offsets, random_strides};
 use super::rows::{both, lockstep};
 use super::values::{Sample, half_unit, least, read, room};
 use crate::support::{EPSILON, buffer, ops, refused, rng, run};
@@ -99,12 +99,12 @@ fn every_axis_and_layout_agrees() {
             random_strides(&mut rng, &shape),
             random_strides(&mut rng, &shape),
         );
-        let (x_places, y_places) = (places(&shape, &x_strides), places(&shape, &y_strides));
+        let (x_offsets, y_offsets) = (offsets(&shape, &x_strides), offsets(&shape, &y_strides));
         let offset = rng.random_range(0..3);
-        let x: Vec<f32> = (0..offset + x_places.iter().max().unwrap() + 1)
+        let x: Vec<f32> = (0..offset + x_offsets.iter().max().unwrap() + 1)
             .map(|_| rng.random_range(-9.0..9.0))
             .collect();
-        let (x_buffer, y_buffer) = (buffer(&x), room::<f32>(y_places.iter().max().unwrap() + 1));
+        let (x_buffer, y_buffer) = (buffer(&x), room::<f32>(y_offsets.iter().max().unwrap() + 1));
         let x_tensor = Tensor::strided(
             View::new(&x_buffer, 4 * offset),
             DataType::F32,
@@ -121,17 +121,17 @@ fn every_axis_and_layout_agrees() {
         );
         let y = read::<f32>(&y_buffer);
         let inner: usize = shape[axis + 1..].iter().product();
-        for first in (0..x_places.len()).filter(|position| position / inner % shape[axis] == 0) {
+        for first in (0..x_offsets.len()).filter(|position| position / inner % shape[axis] == 0) {
             let row = (0..shape[axis]).map(|i| first + i * inner);
             let (x, y): (Vec<f32>, Vec<f32>) = row
-                .map(|at| (x[offset + x_places[at]], y[y_places[at]]))
+                .map(|at| (x[offset + x_offsets[at]], y[y_offsets[at]]))
                 .unzip();
             agrees(round % 4 > 1, &x, &y);
         }
         // Between the elements nothing has changed.
         let untouched = f32::from_le_bytes([0xA5; 4]);
-        let others = (0..y.len()).filter(|place| !y_places.contains(place));
-        assert!(others.into_iter().all(|place| y[place] == untouched));
+        let others = (0..y.len()).filter(|index| !y_offsets.contains(index));
+        assert!(others.into_iter().all(|index| y[index] == untouched));
     }
 }
 

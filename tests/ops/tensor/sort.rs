@@ -77,7 +77,7 @@ fn sorts<T: Sample>(ops: &Ops, x: &[T], columns: usize, descending: bool, limit:
     let values: Vec<T> = exact
         .iter()
         .enumerate()
-        .map(|(place, index)| x[place / limit * columns + *index as usize])
+        .map(|(position, index)| x[position / limit * columns + *index as usize])
         .collect();
     assert!(
         bits(&read::<T>(&y_buffer)) == bits(&values),

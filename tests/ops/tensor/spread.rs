@@ -5,14 +5,14 @@ use metal_bridge::ops::{Tensor, View};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-use super::layouts::{places, random_strides};
+use super::layouts::{offsets, random_strides};
 use super::values::{Sample, read};
 use crate::support::buffer;
 
 /// Bytes of nobody: in the gaps, and in results to begin with.
 const GAP: u8 = 0xA5;
 
-/// Elements of one type, some places into their buffer.
+/// Elements of one type, behind some others in their buffer.
 pub struct Spread {
     buffer: Buffer,
     offset: usize,
@@ -24,12 +24,12 @@ impl Spread {
     /// `values` in row-major order.
     pub fn of<T: Sample>(rng: &mut SmallRng, shape: &[usize], values: &[T]) -> Spread {
         let strides = random_strides(rng, shape);
-        let places = places(shape, &strides);
+        let offsets = offsets(shape, &strides);
         let offset = rng.random_range(0..3);
-        let count = offset + places.iter().max().map_or(0, |last| last + 1);
+        let count = offset + offsets.iter().max().map_or(0, |last| last + 1);
         let mut all = vec![gap::<T>(); count];
-        for (place, value) in places.iter().zip(values) {
-            all[offset + place] = *value;
+        for (index, value) in offsets.iter().zip(values) {
+            all[offset + index] = *value;
         }
         // Metal has no buffers without bytes.
         all.resize(count.max(1), gap());
@@ -54,13 +54,13 @@ impl Spread {
     /// The elements in row-major order; fails where something is between them that was not there.
     pub fn read<T: Sample>(&self) -> Vec<T> {
         let mut all: Vec<T> = read(&self.buffer);
-        let places = places(&self.shape, &self.strides);
-        let elements: Vec<T> = places
+        let offsets = offsets(&self.shape, &self.strides);
+        let elements: Vec<T> = offsets
             .iter()
-            .map(|place| all[self.offset + place])
+            .map(|index| all[self.offset + index])
             .collect();
-        for place in places {
-            all[self.offset + place] = gap();
+        for index in offsets {
+            all[self.offset + index] = gap();
         }
         let bytes: &[u8] = bytemuck::cast_slice(&all);
         assert!(

@@ -10,7 +10,7 @@ use rand::rngs::SmallRng;
 
 use crate::chosen::{By, mps};
 use crate::support::{EPSILON, buffer, run};
-use crate::tensor::layouts::{places, random_strides};
+use crate::tensor::layouts::{offsets, random_strides};
 use crate::tensor::unary;
 use crate::tensor::values::{Sample, half_unit, least, read};
 
@@ -18,7 +18,7 @@ use crate::tensor::values::{Sample, half_unit, least, read};
 pub struct Operand<T> {
     pub shape: Vec<usize>,
     strides: Vec<usize>,
-    places: Vec<usize>,
+    offsets: Vec<usize>,
     pub values: Vec<T>,
     buffer: Buffer,
 }
@@ -36,17 +36,17 @@ impl<T: Sample> Operand<T> {
         strides: &[usize],
         mut value: impl FnMut(&mut SmallRng) -> T,
     ) -> Self {
-        let places: Vec<usize> = places(shape, strides);
-        let end = places.iter().max().map_or(0, |last| last + 1);
+        let offsets: Vec<usize> = offsets(shape, strides);
+        let end = offsets.iter().max().map_or(0, |last| last + 1);
         let mut memory = vec![T::nearest(f64::NAN); 1 + end];
-        let values: Vec<T> = places.iter().map(|_| value(rng)).collect();
-        for (place, value) in places.iter().zip(&values) {
-            memory[1 + place] = *value;
+        let values: Vec<T> = offsets.iter().map(|_| value(rng)).collect();
+        for (index, value) in offsets.iter().zip(&values) {
+            memory[1 + index] = *value;
         }
         Operand {
             shape: shape.to_vec(),
             strides: strides.to_vec(),
-            places,
+            offsets,
             values,
             buffer: buffer(&memory),
         }
@@ -60,27 +60,27 @@ impl<T: Sample> Operand<T> {
     /// What is there now, in row-major order; fails where memory between the elements has changed.
     pub fn read(&self) -> Vec<T> {
         let memory = read::<T>(&self.buffer);
-        let gaps = (0..memory.len()).filter(|at| *at == 0 || !self.places.contains(&(at - 1)));
+        let gaps = (0..memory.len()).filter(|at| *at == 0 || !self.offsets.contains(&(at - 1)));
         let empty = T::nearest(f64::NAN);
-        for at in gaps.filter(|_| self.places.len() < 1000) {
+        for at in gaps.filter(|_| self.offsets.len() < 1000) {
             let (is, was): (&[u8], &[u8]) =
                 (bytemuck::bytes_of(&memory[at]), bytemuck::bytes_of(&empty));
             assert_eq!(is, was, "between the elements");
         }
-        self.places.iter().map(|place| memory[1 + place]).collect()
+        self.offsets.iter().map(|index| memory[1 + index]).collect()
     }
 
     /// The element at the last two of these indices, by the rules of broadcasting.
     pub fn at(&self, index: &[usize]) -> T {
         let skipped = index.len() - self.shape.len();
-        let place = self
+        let number = self
             .shape
             .iter()
             .zip(&index[skipped..])
-            .fold(0, |place, (size, index)| {
-                place * size + if *size == 1 { 0 } else { *index }
+            .fold(0, |number, (size, index)| {
+                number * size + if *size == 1 { 0 } else { *index }
             });
-        self.values[place]
+        self.values[number]
     }
 }
 
