@@ -33,7 +33,7 @@ struct Strides {
 };
 
 struct Arguments {
-    // Of y, A, B and C, from its second dimension on.
+    // The batches of y, A, B and C: the dimensions of the walk from the second on.
     Walk batches;
     Strides y;
     Strides a;

@@ -6,8 +6,8 @@
 // exact, and then added up as integers.
 #include "gemm.h"
 
-// Of a threadgroup: threads along n and along m, and blocks of rows and panels of columns that each of them takes. Of
-// a thread in each: rows and columns. src/ops/tensor/matmul.rs has the same numbers.
+// A threadgroup has threads along n and along m, and takes blocks of rows and panels of columns. A thread has rows in
+// each block and columns in each panel. src/ops/tensor/matmul.rs has the same numbers.
 constant constexpr bool in_turn = BLOCK > short_block;
 constant constexpr uint threads = in_turn ? 1 : 16;
 constant constexpr uint row_blocks = in_turn ? 16 : 1;

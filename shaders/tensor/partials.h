@@ -22,7 +22,7 @@ struct Rows {
     ulong runs;
     // What a variance is divided by.
     float divisor;
-    // Of a scan.
+    // The order of a scan.
     uint order;
     // Threads side by side along the innermost dimension: a power of two that divides those of the threadgroup.
     uint width;

@@ -60,7 +60,7 @@ impl Slice {
 enum Step {
     Add([Slice; 3]),
     Negate([Slice; 2]),
-    /// Of pairs.
+    /// The sums of pairs.
     Sum([Slice; 2]),
     Fill(i32, Slice),
 }

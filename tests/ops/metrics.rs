@@ -50,7 +50,7 @@ fn each_operation_counts_what_it_computes_and_moves() {
         ops.binary(Binary::Add, tensor(&a, &ten), row, tensor(&y, &ten))
     };
     assert_eq!(count("Ops::binary", &add_row), (70, (70 + 7 + 70) * 4));
-    // Of a column between others only its elements count.
+    // Only the elements of a column between others count.
     let column = || {
         let column = tensor(&a, &[16, 16]).narrow(1, 3, 2)?;
         ops.unary(Unary::Neg, column, tensor(&y, &[16, 2]))

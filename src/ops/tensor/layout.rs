@@ -138,7 +138,7 @@ impl Layout {
         }
         let mut narrowed = *self;
         narrowed.shape[axis] = count;
-        // Of no elements none is skipped, so that an empty tensor stays inside its buffer.
+        // If there are no elements, none is skipped, so that an empty tensor stays inside its buffer.
         let skipped = if narrowed.count() == 0 {
             0
         } else {

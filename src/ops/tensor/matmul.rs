@@ -294,7 +294,7 @@ impl<'a> Product<'a> {
 
     fn grid(&self, lanes: LaneExecution, has_few_rows: bool, batches: usize) -> Grid {
         if has_few_rows {
-            // Of columns that lie side by side along k, each has a simdgroup.
+            // Each of the columns that lie side by side along k has a simdgroup.
             let (threads, columns) = match (lanes, are_neighbours(&self.b, 2)) {
                 (LaneExecution::InTurn, _) => (1, 256),
                 (LaneExecution::Lockstep, true) => (256, 256 / SIMD_WIDTH),

@@ -51,7 +51,7 @@ pub(super) struct Reduced<'a> {
     /// The function constant number 1.
     pub(super) operation: Constant,
     pub(super) divisor: f32,
-    /// Of a scan, its order.
+    /// The order of a scan.
     pub(super) order: u32,
     pub(super) x: Tensor<'a>,
     /// Each is one of `x`, and named once.

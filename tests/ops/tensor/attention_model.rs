@@ -22,11 +22,11 @@ pub enum Lengths {
 #[derive(Debug, Clone)]
 pub struct Case {
     pub batch: usize,
-    /// Of queries, and of keys and values.
+    /// Heads of queries, and of keys and values.
     pub heads: [usize; 2],
     pub rows: usize,
     pub keys: usize,
-    /// Of queries and keys, and of values.
+    /// Elements of a query or key, and of a value.
     pub size: [usize; 2],
     pub causality: Causality,
     pub mask: Option<DataType>,

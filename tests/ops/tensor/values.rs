@@ -43,7 +43,7 @@ macro_rules! float_samples {
             fn nearest(value: f64) -> Self {
                 <$rust>::from_f32(value as f32)
             }
-            /// Of all sizes, but with many near 1.
+            /// A number of any size, but often near 1.
             fn random(rng: &mut SmallRng) -> Self {
                 let size = if rng.random_bool(0.2) { rng.random_range(-30.0..14.0) } else { rng.random_range(-3.0..4.0) };
                 let sign = if rng.random_bool(0.5) { 1.0 } else { -1.0 };
