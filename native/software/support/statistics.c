@@ -2,7 +2,7 @@
 
 static int64_t live[SMTL_OBJECT_CLASS_COUNT];
 static uint64_t created;
-static uint64_t allocated;
+static uint64_t allocated, owned;
 static uint64_t command_buffers;
 static uint64_t launches;
 
@@ -60,16 +60,22 @@ const char *smtl_object_class_name(smtl_object_class object_class) {
     return (unsigned)object_class < SMTL_OBJECT_CLASS_COUNT ? class_names[object_class] : "unknown";
 }
 
-bool smtl_count_allocate(uint64_t bytes, uint64_t limit) {
-    uint64_t before = __atomic_fetch_add(&allocated, bytes, __ATOMIC_RELAXED);
-    if (limit != 0 && (bytes > limit || before > limit - bytes)) {
-        __atomic_fetch_sub(&allocated, bytes, __ATOMIC_RELAXED);
-        return false;
+bool smtl_count_allocate(uint64_t bytes, bool is_owned, uint64_t limit) {
+    if (is_owned) {
+        const uint64_t before = __atomic_fetch_add(&owned, bytes, __ATOMIC_RELAXED);
+        if (bytes > limit || before > limit - bytes) {
+            __atomic_fetch_sub(&owned, bytes, __ATOMIC_RELAXED);
+            return false;
+        }
     }
+    __atomic_fetch_add(&allocated, bytes, __ATOMIC_RELAXED);
     return true;
 }
 
-void smtl_count_free(uint64_t bytes) { __atomic_fetch_sub(&allocated, bytes, __ATOMIC_RELAXED); }
+void smtl_count_free(uint64_t bytes, bool is_owned) {
+    if (is_owned) __atomic_fetch_sub(&owned, bytes, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&allocated, bytes, __ATOMIC_RELAXED);
+}
 
 uint64_t smtl_allocated_bytes(void) { return __atomic_load_n(&allocated, __ATOMIC_RELAXED); }
 

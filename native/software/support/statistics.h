@@ -7,9 +7,10 @@
 void smtl_count_created(smtl_object_class object_class);
 void smtl_count_destroyed(smtl_object_class object_class);
 
-/* Takes `bytes` of the memory that all buffers share; false, and nothing taken, beyond `limit` (0: no limit). */
-bool smtl_count_allocate(uint64_t bytes, uint64_t limit);
-void smtl_count_free(uint64_t bytes);
+/* Counts memory that a resource owns or, of the host's, uses. False, and nothing counted, if all resources together
+ * would own more than `limit`. */
+bool smtl_count_allocate(uint64_t bytes, bool owned, uint64_t limit);
+void smtl_count_free(uint64_t bytes, bool owned);
 
 void smtl_count_command_buffer(void);
 void smtl_count_launches(uint64_t count);

@@ -111,7 +111,7 @@ static void retain_command(const smtl_indirect_command *command) {
 - (void)dealloc {
     if (_commands != NULL) {
         [self resetCommands:NSMakeRange(0, _count)];
-        SMTLDeviceGiveMemory(_device, [self allocatedSize]);
+        SMTLDeviceGiveMemory(_device, [self allocatedSize], true);
         free(_commands);
     }
     [super dealloc];

@@ -15,6 +15,6 @@
 /* Counts `size` bytes for the device and for the process; false if `owned` memory would exceed what the machine has.
  */
 bool SMTLDeviceTakeMemory(SMTLDevice *device, size_t size, bool owned);
-void SMTLDeviceGiveMemory(SMTLDevice *device, size_t size);
+void SMTLDeviceGiveMemory(SMTLDevice *device, size_t size, bool owned);
 
 #endif

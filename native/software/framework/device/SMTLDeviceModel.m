@@ -8,14 +8,14 @@
 #define REGISTRY_BASE 0x534d544c00000000ull /* "SMTL", then the device's number */
 
 bool SMTLDeviceTakeMemory(SMTLDevice *device, size_t size, bool owned) {
-    if (!smtl_count_allocate(size, owned ? smtl_settings_get()->memory_limit : 0)) return false;
+    if (!smtl_count_allocate(size, owned, smtl_settings_get()->memory_limit)) return false;
     __atomic_fetch_add(&device->_allocatedSize, size, __ATOMIC_RELAXED);
     return true;
 }
 
-void SMTLDeviceGiveMemory(SMTLDevice *device, size_t size) {
+void SMTLDeviceGiveMemory(SMTLDevice *device, size_t size, bool owned) {
     __atomic_fetch_sub(&device->_allocatedSize, size, __ATOMIC_RELAXED);
-    smtl_count_free(size);
+    smtl_count_free(size, owned);
 }
 
 @interface MTLArchitecture (SMTL)

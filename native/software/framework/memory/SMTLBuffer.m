@@ -45,7 +45,7 @@ static bool take_memory(SMTLDevice *device, smtl_memory *memory, NSUInteger leng
     size_t size = smtl_memory_reserved(length);
     if (!SMTLDeviceTakeMemory(device, size, true)) return false;
     if (!smtl_memory_allocate(memory, length, filled)) {
-        SMTLDeviceGiveMemory(device, size);
+        SMTLDeviceGiveMemory(device, size, true);
         return false;
     }
     return true;
@@ -55,7 +55,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory) {
     if (memory->base != NULL) {
         size_t size = memory->size;
         smtl_memory_free(memory);
-        SMTLDeviceGiveMemory(device, size);
+        SMTLDeviceGiveMemory(device, size, true);
     }
 }
 
@@ -189,7 +189,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory) {
     if (_deallocator != NULL) {
         _deallocator(_cpu_bytes, _length);
         Block_release(_deallocator);
-        SMTLDeviceGiveMemory(_device, _length);
+        SMTLDeviceGiveMemory(_device, _length, false);
     }
     give_memory(_device, &_memory);
     give_memory(_device, &_managed_memory);

@@ -44,7 +44,7 @@ static NSUInteger rounded_up(NSUInteger length) {
     }
     bool allocated = smtl_memory_allocate_divisible(&_memory, _size);
     if (!allocated) {
-        SMTLDeviceGiveMemory(device, smtl_memory_reserved(_size));
+        SMTLDeviceGiveMemory(device, smtl_memory_reserved(_size), true);
     } else if (_type == MTLHeapTypeAutomatic) {
         _blocks = calloc(1, sizeof *_blocks);
         if (_blocks != NULL) _blocks->size = _size;
@@ -65,7 +65,7 @@ static NSUInteger rounded_up(NSUInteger length) {
     if (_memory.base != NULL) {
         size_t size = _memory.size;
         smtl_memory_free(&_memory);
-        SMTLDeviceGiveMemory(_device, size);
+        SMTLDeviceGiveMemory(_device, size, true);
     }
     pthread_mutex_destroy(&_mutex);
     [super dealloc];

@@ -1,6 +1,8 @@
 /* Buffers and heaps: storage modes, contents, accounting, limits. */
 #include "framework_test.h"
 
+#include <sys/mman.h>
+
 static id<MTLDevice> device;
 
 static void test_shared(void) {
@@ -118,6 +120,22 @@ static void test_limits(void) {
     CHECK([device currentAllocatedSize] == before + [held count] * [[held objectAtIndex:0] allocatedSize]);
     [held removeAllObjects];
     CHECK([device currentAllocatedSize] == before);
+    /* The host's memory is counted, but none of theirs. */
+    const NSUInteger length = [device maxBufferLength];
+    void *memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(memory != MAP_FAILED);
+    for (int i = 0; i < 4; i++) {
+        buffer = [device newBufferWithBytesNoCopy:memory length:length options:0 deallocator:nil];
+        CHECK(buffer != nil);
+        [held addObject:buffer];
+        [buffer release];
+    }
+    CHECK([device currentAllocatedSize] == before + 4 * length);
+    buffer = [device newBufferWithLength:length options:0];
+    CHECK(buffer != nil);
+    [buffer release];
+    [held removeAllObjects];
+    CHECK([device currentAllocatedSize] == before && munmap(memory, length) == 0);
 }
 
 static void test_automatic_heap(void) {
