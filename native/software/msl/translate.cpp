@@ -57,7 +57,7 @@ void run_passes(Source &source, Translation &translation) {
     if (!checking) qualify_elements(source, declarations);
     edit_components(source);
     edit_casts(source);
-    if (!checking) edit_conditionals(source, declarations);
+    if (!checking) edit_conditionals(source);
     if (!checking) qualify_results(source, declarations);
     if (!checking) qualify_strings(source);
     if (!checking) move_members(source);

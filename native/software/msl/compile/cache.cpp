@@ -113,8 +113,7 @@ std::string objection_to(const std::string &path) {
     // First of all: what is refused stays as it was.
     if (std::string objection = objection_to_parents(path); !objection.empty()) return objection;
     std::error_code error;
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-    (void)mkdir(path.c_str(), 0700);
+    (void)make_folders(path);
     const Descriptor folder(path, O_DIRECTORY);
     if (folder.number() < 0)
         return std::filesystem::is_symlink(path, error) ? "it is a symbolic link" : "it cannot be made or read";
@@ -258,6 +257,8 @@ Cache &Cache::shared() {
 }
 
 Cache::Cache(std::string preferred, std::uint64_t most_bytes) : root_(std::move(preferred)), most_bytes_(most_bytes) {
+    // Without "..", behind which folders that are still to be made would lead elsewhere.
+    root_ = std::filesystem::path(root_).lexically_normal().string();
     while (root_.size() > 1 && root_.ends_with("/")) root_.pop_back();
     problem_ = root_.empty() ? "" : objection_to(root_);
     if (!root_.empty() && problem_.empty()) {

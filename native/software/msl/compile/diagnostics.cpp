@@ -146,17 +146,19 @@ std::size_t original_column(std::string_view compiled, std::size_t column, std::
     // Directly behind a token.
     const bool behind = at > 0 && start(from[at - 1], compiled) + from[at - 1].text.size() == column;
     if (!exact && behind && same[at - 1] != nowhere) return past(same[at - 1]);
-    // In text that the user's line does not have: it stands for a token of the statement that only that line has, as
-    // the name of a macro, or was put in before the next token.
+    // In text that the user's line does not have. A name that the translation repeats:
+    const bool named = exact && from[at].kind != TokenKind::punctuator;
+    const auto is_it = [&](const Token &token) { return token.text == from[at].text; };
+    if (named && std::count_if(to.begin(), to.end(), is_it) == 1)
+        return start(*std::find_if(to.begin(), to.end(), is_it), original);
+    // The name of a macro, which only that line has, in the statement:
     while (at > 0 && same[at - 1] == nowhere) --at;
     const std::size_t next = at == 0 ? 0 : same[at - 1] + 1;
-    if (next >= to.size()) return 0;
-    std::vector<bool> known(to.size());
-    for (const std::size_t j : same)
-        if (j != nowhere) known[j] = true;
-    for (std::size_t j = next + 1; j-- > 0 && !to[j].is(";") && !to[j].is("{") && !to[j].is("}");)
-        if (!known[j]) return start(to[j], original);
-    return start(to[next], original);
+    const auto known = [&](std::size_t j) { return std::find(same.begin(), same.end(), j) != same.end(); };
+    for (std::size_t j = std::min(next + 1, to.size()); j-- > 0 && !to[j].is(";") && !to[j].is("{") && !to[j].is("}");)
+        if (to[j].is_identifier() && !known(j)) return start(to[j], original);
+    // What was put in before the next token.
+    return named || next >= to.size() ? 0 : start(to[next], original);
 }
 
 // Where the last token of what was compiled stands, and how long it is on its line.
@@ -338,7 +340,12 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
             diagnostic.column = original_column(compiled_lines.at(message.location), message.column, diagnostic.quoted);
         if (diagnostic.column > 0) diagnostic.column += behind;
         if (diagnostic.quoted.size() > longest_line) diagnostic.quoted.clear();
-        result.push_back(std::move(diagnostic));
+        // The translation may have repeated what is wrong.
+        const bool said = std::any_of(result.begin(), result.end(), [&](const Diagnostic &other) {
+            return other.file == diagnostic.file && other.line == diagnostic.line &&
+                   other.column == diagnostic.column && other.message == diagnostic.message;
+        });
+        if (!said) result.push_back(std::move(diagnostic));
     }
     drop_consequences(result, explained);
     return result;

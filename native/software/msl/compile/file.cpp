@@ -132,7 +132,9 @@ bool is_missing(const std::string &path) { return access(path.c_str(), F_OK) != 
 
 bool make_folders(const std::string &path) {
     std::error_code error;
-    std::filesystem::create_directories(path, error);
+    const std::filesystem::path above = std::filesystem::path(path).parent_path();
+    const bool lies_in_folder = above.empty() || (above != path && make_folders(above.string()));
+    if (lies_in_folder) (void)mkdir(path.c_str(), 0700);
     return std::filesystem::is_directory(path, error);
 }
 

@@ -197,16 +197,20 @@ const Toolchain &Toolchain::shared() {
     const auto usable = [](const Toolchain &known) { return known.problem.empty() && known.user == geteuid(); };
     if (const Toolchain *known = found.load(std::memory_order_acquire); known && usable(*known)) return *known;
     const std::lock_guard lock(mutex);
+    // A process that gives up rights does not keep them in a server.
+    for (const Toolchain &other : tried)
+        if (other.server && other.user != geteuid()) other.server->end();
     auto known = std::find_if(tried.begin(), tried.end(), usable);
     if (known == tried.end()) {
         known = tried.insert(tried.end(), find_toolchain());
         if (!known->problem.empty()) return *known;
-        static const bool arranged = std::atexit([] {
+        constexpr auto end_servers = [] {
             // A server that is not ended here ends by itself.
-                                         const std::unique_lock ending(mutex, std::try_to_lock);
-                                         for (std::size_t i = 0; ending && i < tried.size(); ++i)
-                                             if (tried[i].server) tried[i].server->end();
-                                     }) == 0;
+            const std::unique_lock ending(mutex, std::try_to_lock);
+            for (std::size_t i = 0; ending && i < tried.size(); ++i)
+                if (tried[i].server) tried[i].server->end();
+        };
+        static const bool arranged = std::atexit(end_servers) == 0;
         (void)arranged;
     }
     found.store(&*known, std::memory_order_release);

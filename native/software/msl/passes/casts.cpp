@@ -1,5 +1,6 @@
 #include "casts.h"
 
+#include <array>
 #include <set>
 #include <string_view>
 
@@ -15,7 +16,8 @@ bool is_functional_cast(const Source &source, Index begin, Index name, Index end
         const bool qualified = begin > 5 && source[begin - 3].is("::") && source[begin - 4].is("metal");
         expression = source[begin - 2].is_identifier() && source[qualified ? begin - 5 : begin - 3].is("(");
     } else if (before.kind == TokenKind::punctuator) {
-        expression = true;
+        constexpr std::array<std::string_view, 3> access = {"public", "private", "protected"};
+        expression = !before.is(":") || !source[begin - 2].is_one_of(access);
         for (const char *other : {".", "->", "::", "~", ";", "}", "]"}) expression = expression && !before.is(other);
     }
     const Index past = source.skip_group(name + 1, end);
@@ -32,15 +34,49 @@ bool is_functional_cast(const Source &source, Index begin, Index name, Index end
     return !source[past].is("{");
 }
 
-// Past an operand of a cast: signs before, calls, subscripts and members behind a name, a number or parentheses;
-// `begin` where none is understood.
-Index skip_operand(const Source &source, Index begin, Index end) {
-    Index i = begin;
-    for (bool prefix = true; prefix && i < end;) {
-        prefix = source[i].is("-") || source[i].is("+") || source[i].is("!") || source[i].is("~") ||
-                 source[i].is("*") || source[i].is("++") || source[i].is("--");
-        i += prefix;
+using Names = std::set<std::string_view>;
+
+// `(float)`, `(metal::half)`, `(T)`.
+bool is_cast(const Source &source, Index open, Index end, const Names &names) {
+    if (!source[open].is("(")) return false;
+    const Index past = source.skip_group(open, end);
+    const Index name = source[open + 1].is("metal") && source[open + 2].is("::") ? open + 3 : open + 1;
+    return name + 2 == past && (names_arithmetic_type(source[name].text) || names.contains(source[name].text));
+}
+
+// The operators that are words, which end an operand.
+bool is_operator_word(const Token &token) {
+    constexpr std::array<std::string_view, 9> words = {"and",    "or",     "xor",   "bitand", "bitor",
+                                                       "not_eq", "and_eq", "or_eq", "xor_eq"};
+    return token.is_one_of(words);
+}
+
+// Past the signs and the casts before an operand.
+Index skip_prefix(const Source &source, Index i, Index end, const Names &names) {
+    constexpr std::array<std::string_view, 9> signs = {"-", "+", "!", "~", "*", "++", "--", "not", "compl"};
+    while (i < end) {
+        const Token &token = source[i];
+        if (token.is("(")) {
+            const Index past = source.skip_group(i, end);
+            const Token &behind = source[past];
+            // Behind other parentheses no operand begins.
+            const bool operand =
+                behind.kind == TokenKind::number || (behind.is_identifier() && !is_operator_word(behind));
+            if (!operand && !is_cast(source, i, end, names)) break;
+            i = past;
+        } else if (token.is_one_of(signs) || (token.is("sizeof") && !source[i + 1].is("("))) {
+            ++i;
+        } else {
+            break;
+        }
     }
+    return i;
+}
+
+// Past an operand of a cast: signs and casts before, calls, subscripts and members behind a name, a number or
+// parentheses; `begin` where none is understood.
+Index skip_operand(const Source &source, Index begin, Index end, const Names &names) {
+    Index i = skip_prefix(source, begin, end, names);
     if (i >= end) return begin;
     if (source[i].is("(")) {
         i = source.skip_group(i, end);
@@ -57,15 +93,20 @@ Index skip_operand(const Source &source, Index begin, Index end) {
     } else {
         return begin;
     }
-    while (i < end)
-        if (source[i].is("(") || source[i].is("[") || (source[i].is("{") && i > begin && source[i - 1].is_identifier()))
+    while (i < end) {
+        const bool braces = source[i].is("{") && i > begin && (source[i - 1].is_identifier() || source[i - 1].is(">"));
+        const Index name = i + (source[i + 1].is("template") ? 2 : 1);
+        if (source[i].is("(") || source[i].is("[") || braces) {
             i = source.skip_group(i, end);
-        else if ((source[i].is(".") || source[i].is("->")) && i + 1 < end && source[i + 1].is_identifier())
-            i += 2;
-        else if (source[i].is("++") || source[i].is("--"))
+        } else if ((source[i].is(".") || source[i].is("->")) && name < end && source[name].is_identifier()) {
+            i = name + 1;
+            if (i < end && source[i].is("<")) i = source.skip_arguments(i, end).value_or(i);
+        } else if (source[i].is("++") || source[i].is("--")) {
             ++i;
-        else
+        } else {
             break;
+        }
+    }
     return i;
 }
 
@@ -73,11 +114,12 @@ Index skip_operand(const Source &source, Index begin, Index end) {
 
 void edit_casts(Source &source) {
     bool bfloat = false;
-    std::set<std::string_view> names = {"half", "bfloat"};
+    Names names = {"half", "bfloat"};
     for (Index i = 0; i + 2 < source.size(); ++i) {
         bfloat = bfloat || source[i].text.starts_with("bfloat");
         // Other names of the two, and whatever may stand for them in a template.
-        if ((source[i].is("typename") || source[i].is("class")) && source[i + 1].is_identifier())
+        const bool parameter = i > 0 && (source[i - 1].is("<") || source[i - 1].is(","));
+        if (parameter && (source[i].is("typename") || source[i].is("class")) && source[i + 1].is_identifier())
             names.insert(source[i + 1].text);
         if (source[i].is("typedef") && names.contains(source[i + 1].text) && source[i + 2].is_identifier())
             names.insert(source[i + 2].text);
@@ -113,9 +155,10 @@ void edit_casts(Source &source) {
             const bool compared =
                 before.is(">") && !behind.is("const") && (behind.is_identifier() || behind.kind == TokenKind::number);
             const bool expression = before.kind == TokenKind::punctuator
-                                        ? (!before.is(")") && !before.is("]") && !before.is(">")) || compared
+                                        ? (!before.is(")") && !before.is("]") && !before.is(">")) || compared ||
+                                              is_cast(source, source.group_begin(i - 1), end, names)
                                         : before.is("return");
-            const Index past = expression ? skip_operand(source, name + 2, end) : name + 2;
+            const Index past = expression ? skip_operand(source, name + 2, end, names) : name + 2;
             if (past == name + 2) continue;
             source[i].replace("::smtl::value_cast<");
             source[name + 1].replace(">(");

@@ -33,6 +33,7 @@ std::optional<std::size_t> add_template(const std::vector<Token> &tokens, std::s
     constexpr std::size_t longest = 256;
     constexpr std::array<std::string_view, 4> called = {"__attribute__", "alignas", "decltype", "requires"};
     std::size_t depth = 0, angles = 0;
+    bool type = false;
     for (const std::size_t end = std::min(i + longest, tokens.size()); i < end; ++i) {
         const Token &token = tokens[i];
         if (token.is("(") || token.is("[")) {
@@ -44,12 +45,15 @@ std::optional<std::size_t> add_template(const std::vector<Token> &tokens, std::s
             ++angles;
         } else if (depth == 0 && token.is(">") && angles > 0) {
             --angles;
+        } else if (depth == 0 && angles == 0 && (token.is(">") || token.is(",")) && !tokens[i - 1].is("operator")) {
+            return std::nullopt;  // of a template that is an argument
         } else if (depth == 0 && (token.is("{") || token.is(";") || (angles == 0 && token.is("=")))) {
             const bool names = tokens[i - 1].is_identifier() && !tokens[i - 1].is("operator");
-            if (token.is("=") && names) return i - 1;
+            if (!token.is(";") && names && !type) return i - 1;
             if (!token.is("=") || !tokens[i - 1].is("operator")) return std::nullopt;
         } else if (depth == 0 && angles == 0 && token.is_identifier()) {
             templates.insert(token.text);
+            type = type || names_type(token);
         }
     }
     return std::nullopt;
@@ -77,10 +81,13 @@ std::vector<Angle> find_angles(const std::vector<Token> &tokens) {
     std::vector<Angle> angles(tokens.size(), Angle::unknown);
     for (std::size_t i = 2; i + 2 < tokens.size(); ++i) {
         const Token &name = tokens[i - 1];
-        if (!tokens[i].is("<") || !name.is_identifier() || tokens[i - 2].is("template")) continue;
+        if (!tokens[i].is("<") || !name.is_identifier()) continue;
         const bool member = tokens[i - 2].is(".") || tokens[i - 2].is("->"), value = values.contains(name.text);
-        if (!member && !value && (variable_templates.contains(name.text) || is_trait(name.text)))
+        const bool variable = variable_templates.contains(name.text) || (!member && is_trait(name.text));
+        if (tokens[i - 2].is("template") || (variable && !value)) {
             angles[i] = Angle::opens;
+            continue;
+        }
         if ((!member && !value) || templates.contains(name.text)) continue;
         // `array<int, 3>`, where a variable has the name `array`
         const Token &first = tokens[i + 1], &behind = tokens[i + 2];

@@ -161,11 +161,18 @@ void test_columns_of_edited_lines() {
                          "kernel void l(device int *o [[buffer(0)]]) {\n"
                          "  o[1] = o[0]; o[0] = \"ab\";\n"
                          "  o[1] = 2 + ADD(2) * 3;\n"
-                         "  o[1] += o[0] << missing; }\n");
+                         "  o[1] += o[0] << missing;\n"
+                         "  o[2] = ADD(1 +\n"
+                         "             away) + 2; }\n");
     CHECK(input.library == nullptr && input.says(":1:52: error: expected ';'") &&
           input.says(":4:23: error: incompatible pointer") &&
           input.says(":5:14: error: use of undeclared identifier 'none'") &&
           input.says(":6:19: error: use of undeclared identifier 'missing'"));
+    // Of a call of a macro that goes on, one line has all of it.
+    CHECK(input.says(":7:10: error: use of undeclared identifier 'away'"));
+    const compiled repeated("kernel void k(device int *o) { o[1] += 2; o[0] = o[1] ? none : o[2]; }");
+    CHECK(repeated.says(":1:57: error: use of undeclared identifier 'none'") &&
+          repeated.log.find("'none'") == repeated.log.rfind("'none'"));
 }
 
 // If something is missing at the end of a source, the error is behind its last token, whatever follows that token.

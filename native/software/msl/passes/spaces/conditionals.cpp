@@ -38,14 +38,39 @@ Index skip_branch(const Source &source, Index begin, Index end) {
     return end;
 }
 
-std::set<std::string_view> find_bit_fields(const Source &source, const Declarations &declarations) {
+// Where the members of the structure begin whose key stands at `key`; `end` if none is defined there.
+Index members_begin(const Source &source, Index key, Index end) {
+    Index i = key + 1;
+    while (i < end && (source[i].is_identifier() || source[i].is("::") || source[i].is(":") || source[i].is("(") ||
+                       source.opens_attribute(i))) {
+        const bool attribute = source[i].is("(") && (source[i - 1].is("alignas") || source[i - 1].is("__attribute__"));
+        if (source[i].is("(") && !attribute) return end;
+        i = attribute || source.opens_attribute(i) ? source.skip_group(i, end) : i + 1;
+    }
+    return i < end && source[i].is("{") ? i + 1 : end;
+}
+
+std::set<std::string_view> find_bit_fields(const Source &source) {
     std::set<std::string_view> names;
-    for (const Declaration &declaration : declarations) {
-        if (declaration.kind != DeclarationKind::variable || !declaration.member) continue;
-        for (Index i = declaration.begin + 1; i < declaration.end; ++i)
-            if (source[i].is(":")) names.insert(source[i - 1].text);
+    const Index end = source.size() - 1;
+    for (Index key = 0; key < end; ++key) {
+        if (!source[key].is("struct") && !source[key].is("class") && !source[key].is("union")) continue;
+        const Index begin = members_begin(source, key, end);
+        if (begin == end) continue;
+        const Index past = source.skip_group(begin - 1, end) - 1;
+        for (Index i = begin; i < past;) {
+            if (source[i].is(":") && source[i - 1].is_identifier()) names.insert(source[i - 1].text);
+            i = source[i].is("(") || source[i].is("{") || source[i].is("[") ? source.skip_group(i, past) : i + 1;
+        }
     }
     return names;
+}
+
+// Without the parentheses around all of it.
+Range unwrapped(const Source &source, Range operand) {
+    while (source[operand.begin].is("(") && source.skip_group(operand.begin, operand.end) == operand.end)
+        operand = {operand.begin + 1, operand.end - 1};
+    return operand;
 }
 
 // `decltype` of the operand; empty if its text is long or cannot be repeated. Each conditional around it repeats it
@@ -67,9 +92,9 @@ std::string type_of(const Source &source, Range operand) {
 
 }  // namespace
 
-void edit_conditionals(Source &source, const Declarations &declarations) {
+void edit_conditionals(Source &source) {
     const Index end = source.size() - 1;
-    const std::set<std::string_view> bit_fields = find_bit_fields(source, declarations);
+    const std::set<std::string_view> bit_fields = find_bit_fields(source);
     std::vector<Index> questions;
     for (Index i = 0; i < end; ++i) {
         if (source.opens_attribute(i)) i = source.skip_group(i, end) - 1;
@@ -77,8 +102,10 @@ void edit_conditionals(Source &source, const Declarations &declarations) {
     }
     const auto mark = [&](Range operand, const std::string &types) {
         // A literal 0 may stand for a pointer, and no reference refers to a bit-field.
-        if (operand.empty() || (operand.begin + 1 == operand.end && source[operand.begin].kind == TokenKind::number) ||
-            bit_fields.contains(source[operand.end - 1].text))
+        if (operand.empty()) return;
+        const Range inner = unwrapped(source, operand);
+        if (inner.empty() || (inner.begin + 1 == inner.end && source[inner.begin].kind == TokenKind::number) ||
+            bit_fields.contains(source[inner.end - 1].text))
             return;
         source[operand.begin - 1].appended += " (::smtl::operand" + types + "(), (";
         source[operand.end - 1].appended.insert(0, "))");

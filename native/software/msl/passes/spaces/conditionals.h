@@ -2,10 +2,10 @@
 // After: the operands name no space, unless both are lvalues of one type in one space, whose result is such an lvalue.
 #pragma once
 
-#include "msl/source/declarations.h"
+#include "msl/source/source.h"
 
 namespace smtl::msl {
 
-void edit_conditionals(Source &source, const Declarations &declarations);
+void edit_conditionals(Source &source);
 
 }  // namespace smtl::msl

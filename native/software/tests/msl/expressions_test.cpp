@@ -1,4 +1,5 @@
-// Templates of variables in expressions: their arguments are no comparisons, whatever stands behind them.
+// Expressions that the translation has to read: where a template's arguments end, what a cast applies to, what an
+// operand of `?:` is.
 #include <bit>
 #include <cstdio>
 #include <string>
@@ -9,18 +10,33 @@
 
 namespace {
 
-const std::string templates = R"(#include <metal_stdlib>
+const std::string declarations = R"(#include <metal_stdlib>
 using namespace metal;
 template <int A, int B> constant constexpr int area = A * B;
 template <int A> constant constexpr int twice = A * 2;
 template <typename T, typename U = T> constant constexpr bool alike = is_same_v<T, U>;
+template <int A, int B> constant constexpr int braced{A + B};
+template <template <typename> class W, int N = 4> struct Choice {
+    static int of(int a, int b) { return 1 << N < a && b > 0; }
+};
+template <typename T> struct Whole {};
+template <class T> static int of_type() { return T::template sum<2, 3> * 2; }
 struct Table { template <int A, int B> static constexpr int sum = A + B; };
 static int of(int a, int b) { return a * 10 + b; }
+template <int N> struct Value { float v; };
+class Point {
+public:
+    Point(int) : x(3) {}
+    template <int N> float get() const { return x * N; }
+    int x;
+};
+template <typename T> static T by_half(float v) { return (T)(half)v; }
+struct Bits { int a : 3, b : 5; };
 )";
 
 // The kernel reads and writes `o`, so that the order of its accesses is kept.
 int value_of(const std::string &statements) {
-    const compiled library(templates +
+    const compiled library(declarations +
                            "kernel void k(device int *o) {\n    o[1] += 2;\n    int x = o[1], area_ = 7;\n    " +
                            statements + "\n}\n");
     std::vector<float> o(4, std::bit_cast<float>(1));
@@ -60,10 +76,35 @@ const std::vector<Case> cases = {
     {"o[0] = !x ? o[3] : area<2, 3> * 2;", 12},
     {"o[0] = of(area<2, 3> - 1, twice<2>);", 54},
     {"o[0] = of(x, area<2, 1> + 1);", 33},
+    {"o[0] = braced<2, 3> + 1;", 6},
+    {"o[0] = 1 << braced<1, 1> + 1;", 8},
+    {"o[0] = of_type<Table>();", 10},
+    {"Table t; o[0] = t.sum<2, 3> + 1;", 6},
+    {"o[0] = Choice<Whole>::of(10, 7);", 0},
+    {"o[0] = Choice<Whole, 2>::of(10, 7);", 1},
     // A variable that has a template's name compares.
     {"int area = 2; o[0] = of(area < 3, x > 2);", 11},
     {"const int twice = 2; o[0] = twice < 3 ? x > 2 : 5;", 1},
     {"o[0] = of(area_ < 8, x > (2));", 11},
+    // Casts between the types of 16 bits: the source has both.
+    {"bfloat b = (bfloat)(float)x; o[0] = (int)b;", 3},
+    {"half h = (half)-(float)x; o[0] = (int)h;", -3},
+    {"half h = (half)(int)2.7f; o[0] = (int)(bfloat)h;", 2},
+    {"half h = (half)(int)-x; o[0] = (int)(bfloat)h * 2;", -6},
+    {"bfloat b = (bfloat)(half)2049; o[0] = (int)b;", 2048},
+    {"bfloat b = 2; o[0] = (float)(half)b + 1;", 3},
+    {"bfloat b = 5; half h = (half)(b) - (half)(x); o[0] = (int)h;", 2},
+    {"bfloat b = 5; half h = x > 2 ? (half)(b) : (half)(bfloat)-1; o[0] = (int)h;", 5},
+    {"o[0] = (float)by_half<bfloat>(3) + by_half<half>(4);", 7},
+    {"Point p(1); o[0] = (int)(bfloat)p.get<2>() + (half)p.template get<3>();", 15},
+    {"o[0] = (bfloat)Value<4>{5}.v;", 5},
+    {"o[0] = (int)(bfloat)sizeof x + (half)not x;", 4},
+    {"o[0] = (half)(x) and x;", 1},
+    // Operands of ?:
+    {"Bits b{1, 2}; o[0] = x ? (b.a) : (b.b);", 1},
+    {"struct { uint a : 4, b : 4; } f = {15, 2}; o[0] = x > 5 ? f.a : f.b;", 2},
+    {"device int *q = x > 5 ? o : (0); o[0] = q == nullptr;", 1},
+    {"device int *q = x ? (o) : (nullptr); q[0] = 6;", 6},
 };
 
 }  // namespace
@@ -73,5 +114,5 @@ int main() {
         const int value = value_of(one.statements);
         if (!CHECK(value == one.value)) std::fprintf(stderr, "%s gives %d\n", one.statements.c_str(), value);
     }
-    return check::report("msl/templates_test");
+    return check::report("msl/expressions_test");
 }
