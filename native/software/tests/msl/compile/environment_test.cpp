@@ -12,6 +12,7 @@
 
 #include "check.h"
 #include "compiled_source.h"
+#include "msl/compile/toolchain.h"
 
 namespace fs = std::filesystem;
 
@@ -108,6 +109,12 @@ void test_other_user() {
     }));
     CHECK(in_child(
         [] { return compiles(20) && setgid(nobody) == 0 && setuid(nobody) == 0 && compiles(20) && compiles(23); }));
+    // No server with the rights that were given up.
+    CHECK(in_child([] {
+        if (!compiles(26)) return false;
+        const auto server = smtl::msl::Toolchain::shared().server;
+        return server->process() != 0 && seteuid(nobody) == 0 && compiles(27) && server->process() == 0;
+    }));
 }
 
 }  // namespace
