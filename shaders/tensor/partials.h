@@ -24,7 +24,8 @@ struct Rows {
     float divisor;
     // The order of a scan.
     uint order;
-    // Threads side by side along the innermost dimension: a power of two that divides those of the threadgroup.
+    // Threads side by side along the innermost dimension: a power of two that divides those of the threadgroup. Of a
+    // thread that takes whole rows: how many of neighbouring ones it takes, as columns.h has it.
     uint width;
     uint kept_rank;
     uint rank;
@@ -163,11 +164,20 @@ inline Partial<C> gathered_of(constant Rows &rows, Combine how, ulong start, Sec
     return {values[0], rests[0]};
 }
 
+// The same number with all that it can hold in `value`: a `rest` to which much is added would lose roundings too.
+inline Partial<float> settled(Partial<float> partial) {
+    const float value = total(partial);
+    return {value, (partial.value - value) + partial.rest};
+}
+
+template <typename C>
+inline Partial<C> settled(Partial<C> partial) { return partial; }
+
 // Adds to or multiplies what comes before, with the roundings of both.
 template <typename C> inline Partial<C> joined(Combine how, Partial<C> before, Partial<C> after) {
     take(how, before.value, before.rest, after.value);
     before.rest += after.rest;
-    return before;
+    return how == Add ? settled(before) : before;
 }
 
 // So many floats are added up in one partial result before it is joined with others: `rest` has roundings of its own,

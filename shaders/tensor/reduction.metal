@@ -1,5 +1,5 @@
 // What all elements along some axes give: sums, products, extremes and where they are, means, variances.
-#include "moments.h"
+#include "columns.h"
 
 constant uint operation [[function_constant(1)]];
 
@@ -41,6 +41,15 @@ inline Shift shift_of(Partial<float> first, ulong count) {
     return mean_of(first, count);
 }
 
+template <typename T>
+struct BesideShifted {
+    device const T *x;
+    thread const Shift *shifts;
+    typename Element<T>::computed value(ulong offset, ulong, uint k) const {
+        return shifted(Element<T>::get(x[offset]), shifts[k]);
+    }
+};
+
 template <typename C>
 inline Shift shift_of(Partial<C>, ulong) { return {0.0f, 0.0f}; }
 
@@ -58,6 +67,40 @@ inline float finished(constant Rows &rows, Partial<float> first, Partial<float> 
 template <typename C>
 inline C finished(constant Rows &, Partial<C> first, Partial<C>) { return first.value; }
 
+// What the combinations of a reduction begin with.
+inline Combine first_step() {
+    return operation == Prod                             ? Multiply
+           : operation == Min                            ? Least
+           : operation == Max || operation == LogSumExp ? Largest
+                                                         : Add;
+}
+
+template <typename T>
+INLINE void reduce_columns(constant Rows &rows, device const T *x, device T *y, uint position) {
+    typedef typename Element<T>::computed C;
+    const Columns columns = columns_of(rows, position);
+    Partial<C> first[BLOCK];
+    Partial<C> second[BLOCK];
+    ROLLED
+    for (uint k = 0; k < columns.count; k++) {
+        first[k] = {start_of(first_step(), C(0)), C(0)};
+        second[k] = {C(0), C(0)};
+    }
+    gather_columns(rows, first_step(), columns, BesideElements<T>{x}, first);
+    if (operation == Var || operation == LogSumExp) {
+        Shift shifts[BLOCK];
+        ROLLED
+        for (uint k = 0; k < columns.count; k++) {
+            shifts[k] = shift_of(first[k], rows.count);
+        }
+        gather_columns(rows, Add, columns, BesideShifted<T>{x, shifts}, second);
+    }
+    ROLLED
+    for (uint k = 0; k < columns.count; k++) {
+        y[columns.y + k * rows.kept.strides[0][1]] = Element<T>::put(finished(rows, first[k], second[k]));
+    }
+}
+
 template <typename T>
 kernel void reduce(constant Rows &rows [[buffer(0)]],
                    device const T *x [[buffer(1)]],
@@ -69,12 +112,13 @@ kernel void reduce(constant Rows &rows [[buffer(0)]],
     typedef typename Element<T>::computed C;
     threadgroup C values[max_threads];
     threadgroup C rests[max_threads];
+    if (takes_columns(rows)) {
+        reduce_columns(rows, x, y, position);
+        return;
+    }
     const Offset offset = offset_of(rows.kept, 0, rows.kept_rank, is_alone ? position : group);
     const Member member = {thread_index, threads};
-    const Combine how = operation == Prod                             ? Multiply
-                        : operation == Min                            ? Least
-                        : operation == Max || operation == LogSumExp ? Largest
-                                                                      : Add;
+    const Combine how = first_step();
     const Elements<T> elements = {x};
     const Partial<C> first = gathered<C>(rows, how, offset.x, member, elements, values, rests);
     Partial<C> second = first;
@@ -102,6 +146,35 @@ struct Found {
     }
 };
 
+template <typename T>
+struct BesideFound {
+    device const T *x;
+    thread const Partial<typename Element<T>::computed> *wanted;
+    uint value(ulong offset, ulong index, uint k) const {
+        return are_equal(Element<T>::get(x[offset]), wanted[k].value) ? uint(index) : 0xffffffffu;
+    }
+};
+
+template <typename T>
+INLINE void arg_reduce_columns(constant Rows &rows, device const T *x, device uint *y, uint position) {
+    typedef typename Element<T>::computed C;
+    const Columns columns = columns_of(rows, position);
+    const Combine how = operation == ArgMin ? Least : Largest;
+    Partial<C> extremes[BLOCK];
+    Partial<uint> found[BLOCK];
+    ROLLED
+    for (uint k = 0; k < columns.count; k++) {
+        extremes[k] = {start_of(how, C(0)), C(0)};
+        found[k] = {0xffffffffu, 0};
+    }
+    gather_columns(rows, how, columns, BesideElements<T>{x}, extremes);
+    gather_columns(rows, Least, columns, BesideFound<T>{x, extremes}, found);
+    ROLLED
+    for (uint k = 0; k < columns.count; k++) {
+        y[columns.y + k * rows.kept.strides[0][1]] = found[k].value;
+    }
+}
+
 // First what the extreme is, then where it is first: both steps are plain loops.
 template <typename T>
 kernel void arg_reduce(constant Rows &rows [[buffer(0)]],
@@ -116,6 +189,10 @@ kernel void arg_reduce(constant Rows &rows [[buffer(0)]],
     threadgroup C rests[max_threads];
     threadgroup uint indices[max_threads];
     threadgroup uint unused[max_threads];
+    if (takes_columns(rows)) {
+        arg_reduce_columns(rows, x, y, position);
+        return;
+    }
     const Offset offset = offset_of(rows.kept, 0, rows.kept_rank, is_alone ? position : group);
     const Member member = {thread_index, threads};
     const Combine how = operation == ArgMin ? Least : Largest;

@@ -24,15 +24,6 @@ struct Row {
     void store(ulong i, C value) const { y[i * y_stride] = Element<T>::put(value); }
 };
 
-// The same number with all that it can hold in `value`: a `rest` to which much is added would lose roundings too.
-inline Partial<float> settled(Partial<float> partial) {
-    const float value = total(partial);
-    return {value, (partial.value - value) + partial.rest};
-}
-
-template <typename C>
-inline Partial<C> settled(Partial<C> partial) { return partial; }
-
 // A lone thread settles its sum whenever it has taken so many elements.
 constant constexpr ulong settled_step = 64;
 
@@ -98,7 +89,7 @@ kernel void scan(constant Rows &rows [[buffer(0)]],
             take(how, before.value, before.rest, elements[k]);
             row.store(first + k, is_exclusive ? excluded : total(before));
         }
-        sum = settled(joined(how, sum, {values[threads - 1], rests[threads - 1]}));
+        sum = joined(how, sum, {values[threads - 1], rests[threads - 1]});
         threadgroup_barrier(mem_flags::mem_threadgroup);
     }
 }

@@ -79,6 +79,7 @@ const HEADERS: &[(&str, &str)] = &[
     shader_file!("tensor/images.h"),
     shader_file!("tensor/indices.h"),
     shader_file!("tensor/moments.h"),
+    shader_file!("tensor/columns.h"),
     shader_file!("tensor/partials.h"),
     shader_file!("tensor/products.h"),
     shader_file!("reduce.h"),

@@ -69,6 +69,8 @@ pub(super) struct Reduced<'a> {
 pub(super) struct Division {
     pub(super) is_alone: bool,
     pub(super) is_dense: bool,
+    /// How many neighbouring results a thread takes at once.
+    columns: usize,
     results: usize,
     /// Elements of a result.
     count: usize,
@@ -173,9 +175,16 @@ impl Division {
             }
         };
         let is_dense = reduced.strides[0][0] == 1 && (!writes_rows || reduced.strides[0][1] == 1);
+        let columns = match lanes {
+            LaneExecution::InTurn if are_columns && !writes_rows => {
+                columns_at_once(kept.shape[0], results, lanes.block())
+            }
+            _ => 1,
+        };
         Ok(Division {
             is_alone,
             is_dense,
+            columns,
             results,
             count,
         })
@@ -192,7 +201,7 @@ impl Division {
         let most = pipeline
             .max_total_threads_per_threadgroup()
             .clamp(SIMD_WIDTH, MAX_THREADS);
-        let (grid, width) = self.grid(reduced.shape[0], 1 << most.ilog2());
+        let (grid, width) = self.grid(kept.shape[0], reduced.shape[0], 1 << most.ilog2());
         let arguments = Arguments {
             count: self.count as u64,
             runs: reduced.shape[1..].iter().product::<usize>() as u64,
@@ -208,16 +217,19 @@ impl Division {
         (arguments, grid)
     }
 
-    /// The grid, and how many threads go side by side along runs of `run` elements. `most` is a power of two.
-    fn grid(&self, run: usize, most: usize) -> (Grid, usize) {
+    /// The grid, and how many threads go side by side along runs of `run` elements, or how many results of a row of them a thread
+    /// takes. `most` is a power of two.
+    fn grid(&self, row: usize, run: usize, most: usize) -> (Grid, usize) {
         if self.is_alone {
             // Long rows do not wait for one another in a threadgroup.
-            let threads = if self.count < 4096 { SIMD_WIDTH } else { 1 };
+            let is_long = self.count * self.columns >= 4096;
+            let threads = if is_long { 1 } else { SIMD_WIDTH };
+            let all = self.results / row * row.div_ceil(self.columns);
             let grid = Grid::Threads {
-                grid: self.results.into(),
-                threadgroup: threads.min(self.results).into(),
+                grid: all.into(),
+                threadgroup: threads.min(all).into(),
             };
-            return (grid, 1);
+            return (grid, self.columns);
         }
         let threads = match self.count {
             count if count < most => count.next_power_of_two().max(SIMD_WIDTH),
@@ -229,6 +241,17 @@ impl Division {
             threadgroup: Size::new(threads, 1, 1),
         };
         (grid, threads.min(1 << run.ilog2()))
+    }
+}
+
+/// How many of the `results`, which lie in rows, a thread takes at once, at most `block`: as many as leave several parts for the
+/// cores, but not less than some cache lines. Few beside each other would not pay for the loops over them.
+fn columns_at_once(row: usize, results: usize, block: usize) -> usize {
+    const PARTS: usize = 16;
+    const FEWEST: usize = 32;
+    match row {
+        0..8 => 1,
+        _ => (results / PARTS).clamp(FEWEST, block).min(row),
     }
 }
 
