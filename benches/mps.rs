@@ -1,32 +1,22 @@
 //! Products and convolutions through Metal Performance Shaders, through the kernels of the crate, and by libraries for CPUs where the
 //! loader finds them, in turns. `cargo bench --bench mps`.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int};
 use std::mem::transmute;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use metal_bridge::mps::{self, DataType, Matrix, MatrixMultiplication};
 use metal_bridge::ops::{Convolution, Tensor};
 use metal_bridge::{Buffer, Choice, MetalBackend, MetalOps, Result, StorageMode};
 use metal_bridge_benches::data;
-use metal_bridge_benches::rounds::{Contender, best_of, repeated};
+use metal_bridge_benches::dnnl;
+use metal_bridge_benches::layers::{Layer, RESNET_50};
+use metal_bridge_benches::libraries::function;
+use metal_bridge_benches::rounds::{Contender, best_of, settled};
 
-const BUDGET: Duration = Duration::from_secs(6);
-
-/// A function of a library, if both are there.
-fn function(libraries: &[&CStr], name: &CStr) -> Option<*mut c_void> {
-    libraries.iter().find_map(|library| {
-        // SAFETY: the names are C strings, and the libraries' constructors ask for nothing.
-        let found = unsafe {
-            let handle = libc::dlopen(library.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
-            if handle.is_null() {
-                return None;
-            }
-            libc::dlsym(handle, name.as_ptr())
-        };
-        (!found.is_null()).then_some(found)
-    })
-}
+const BUDGET: Duration = Duration::from_secs(3);
+/// For one layer.
+const BUDGET_OF_LAYER: Duration = Duration::from_millis(600);
 
 type CblasSgemm = unsafe extern "C" fn(
     c_int,
@@ -148,17 +138,15 @@ fn products(ops: &MetalOps, n: usize) -> Result<()> {
     let matrix = |buffer: &Buffer| Matrix::new(buffer, n, n, DataType::Float32);
     let kernel = MatrixMultiplication::new(ops.backend().metal_device(), n, n, n)?;
     let (left, right, result) = (matrix(&of_a), matrix(&of_b), matrix(&of_y));
-    let through_mps: Contender<'_> = Box::new(|| {
-        let run = || -> Result<Duration> {
+    let through_mps = settled(|| {
+        let run = || -> Result<()> {
             let mut commands = ops.backend().queue().command_buffer()?;
             kernel.encode(&mut commands, &left, &right, &result)?;
-            let start = Instant::now();
-            commands.commit()?.wait()?;
-            Ok(start.elapsed())
+            commands.commit()?.wait()
         };
-        run().expect("a product")
+        run().expect("a product");
     });
-    let through_kernels = repeated(1, || {
+    let through_kernels = settled(|| {
         ops.set_choice(Choice::Kernels);
         ops.matmul(&of_a, &of_b, &of_y, n, n, n).expect("a product");
     });
@@ -167,12 +155,12 @@ fn products(ops: &MetalOps, n: usize) -> Result<()> {
     if let Some(multiply) = openblas() {
         names.push("OpenBLAS");
         let (a, b, c) = (&a, &b, &mut c);
-        contenders.push(repeated(1, move || multiply(a, b, c, n)));
+        contenders.push(settled(move || multiply(a, b, c, n)));
     }
     if let Some(multiply) = dnnl() {
         names.push("oneDNN");
         let (a, b, d) = (&a, &b, &mut d);
-        contenders.push(repeated(1, move || multiply(a, b, d, n)));
+        contenders.push(settled(move || multiply(a, b, d, n)));
     }
     let times = best_of(BUDGET, &mut contenders);
     print(
@@ -184,36 +172,45 @@ fn products(ops: &MetalOps, n: usize) -> Result<()> {
     Ok(())
 }
 
-/// A layer of ResNet-50, without its bias.
-fn convolution(ops: &MetalOps, channels: usize, size: usize, window: usize) -> Result<()> {
-    let x = [1, channels, size, size];
-    let w = [channels, channels, window, window];
+/// A layer in GFLOP/s: MPS and the kernels, oneDNN on memory in their layout, and in the layout that it likes best. The ratios are
+/// those of MPS and of the kernels to the faster of the two.
+fn convolution(ops: &MetalOps, layer: &Layer) -> Result<()> {
+    let [x, w, y] = [layer.source(), layer.weights(), layer.result()];
     let memory = |shape: &[usize; 4], seed| {
         let values = data::uniform(shape.iter().product(), seed);
         ops.backend()
             .create_buffer_with_data(&values, StorageMode::Shared)
     };
-    let (of_x, of_w, of_y) = (memory(&x, 1)?, memory(&w, 2)?, memory(&x, 3)?);
-    let around = window / 2;
+    let (of_x, of_w, of_y) = (memory(&x, 1)?, memory(&w, 2)?, memory(&y, 3)?);
     let options = Convolution {
-        padding: [[around; 2]; 2],
+        stride: [layer.stride; 2],
+        padding: [[layer.padding(); 2]; 2],
         ..Convolution::<2>::default()
     };
     let run = |choice| -> Contender<'_> {
         let tensor = |buffer, shape: &[usize; 4]| Tensor::of::<f32>(buffer, shape);
-        let (of_x, of_w, of_y) = (tensor(&of_x, &x), tensor(&of_w, &w), tensor(&of_y, &x));
+        let (of_x, of_w, of_y) = (tensor(&of_x, &x), tensor(&of_w, &w), tensor(&of_y, &y));
         let (of_x, of_w, of_y) = (of_x.expect("x"), of_w.expect("w"), of_y.expect("y"));
-        repeated(1, move || {
+        settled(move || {
             ops.set_choice(choice);
             ops.convolution(of_x, of_w, None, &options, of_y)
                 .expect("a convolution");
         })
     };
-    let times = best_of(BUDGET, &mut [run(Choice::Mps), run(Choice::Kernels)]);
-    let flops = 2.0 * (size * size * channels * channels * window * window) as f64;
-    let name =
-        format!("f32 convolution {window} x {window}, {channels} channels of {size} x {size}");
-    print(&name, flops, &["MPS", "kernels"], &times);
+    let mut contenders = vec![run(Choice::Mps), run(Choice::Kernels)];
+    for layout in [dnnl::Layout::Plain, dnnl::Layout::Chosen] {
+        contenders.extend(dnnl::convolution(layer, layout).map(settled));
+    }
+    let times = best_of(BUDGET_OF_LAYER, &mut contenders);
+    let rates: Vec<f64> = times
+        .iter()
+        .map(|time| layer.flops() / time.as_secs_f64() / 1e9)
+        .collect();
+    let best = rates[2..].iter().copied().reduce(f64::max);
+    let ratios = rates[..2].iter().filter_map(|rate| Some(rate / best?));
+    let cells = rates.iter().map(|rate| format!("{rate:.1}"));
+    let cells = cells.chain(ratios.map(|ratio| format!("{ratio:.2}")));
+    println!("| {layer} | {} |", cells.collect::<Vec<_>>().join(" | "));
     Ok(())
 }
 
@@ -224,8 +221,12 @@ fn main() -> Result<()> {
         return Ok(());
     }
     products(&ops, 1024)?;
-    for (channels, size, window) in [(64, 56, 3), (128, 28, 3), (256, 14, 3), (256, 56, 1)] {
-        convolution(&ops, channels, size, window)?;
+    println!(
+        "\n| convolution | MPS | kernels | oneDNN, NCHW | oneDNN, its choice | MPS of the better | kernels of it |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|---:|");
+    for layer in &RESNET_50 {
+        convolution(&ops, layer)?;
     }
     Ok(())
 }

@@ -1,11 +1,17 @@
-//! Operations on tensors beside what the machine can do, and what encoding one costs. `cargo bench --bench ops`.
+//! Operations on tensors beside what the machine can do, and what encoding one costs. `cargo bench --bench ops`, and
+//! `-- softmax` and the like for a part of it.
 
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use bytemuck::Pod;
 use half::{bf16, f16};
-use metal_bridge::ops::{Binary, DataType, Matmul, Norm, Ops, Reduction, Right, Tensor, Unary};
+use metal_bridge::ops::{
+    ArgReduction, Binary, DataType, Matmul, Norm, Ops, Reduction, Right, Tensor, Unary,
+};
 use metal_bridge::{ComputeEncoder, DispatchType, MetalBackend, MetalOps, Result, StorageMode};
-use metal_bridge_benches::beside::Row;
+use metal_bridge_benches::beside::{Row, is_wanted};
+use metal_bridge_benches::contenders::reductions::{self, Element};
 use metal_bridge_benches::contenders::{copy, gemm_product};
 use metal_bridge_benches::data;
 use metal_bridge_benches::metal::Metal;
@@ -24,17 +30,28 @@ fn row(
     moved: usize,
     metal: &Metal,
     encode: impl Fn(&Ops, &mut ComputeEncoder<'_>) -> Result<()>,
-) -> Row {
+) {
+    if !is_wanted(name) {
+        return;
+    }
     let source = vec![1.0f32; moved / 8];
     let mut target = vec![0.0f32; moved / 8];
-    let ours: Contender<'_> = Box::new(|| {
+    let ours = on_device(metal, encode);
+    let copied = repeated(1, || copy(&mut target, &source));
+    let times = best_of(BUDGET, &mut [ours, copied]);
+    Row::rates(name.to_owned(), "GB/s", moved as f64, &times, "memcpy").print();
+}
+
+/// The operation as a contender: from its commit to its end.
+fn on_device<'a>(
+    metal: &'a Metal,
+    encode: impl Fn(&Ops, &mut ComputeEncoder<'_>) -> Result<()> + 'a,
+) -> Contender<'a> {
+    Box::new(move || {
         metal
             .run(|encoder| encode(&metal.ops, encoder))
             .expect("the operation")
-    });
-    let copied = repeated(1, || copy(&mut target, &source));
-    let times = best_of(BUDGET, &mut [ours, copied]);
-    Row::rates(name.to_owned(), "GB/s", moved as f64, &times, "memcpy")
+    })
 }
 
 fn rows(metal: &Metal, data_type: DataType, two: Right<'static>) -> Result<()> {
@@ -47,7 +64,7 @@ fn rows(metal: &Metal, data_type: DataType, two: Right<'static>) -> Result<()> {
     let name = |what: &str| format!("{} {what}", data_type.name());
     let print =
         |name: String, moved, encode: &dyn Fn(&Ops, &mut ComputeEncoder<'_>) -> Result<()>| {
-            row(&name, moved, metal, encode).print();
+            row(&name, moved, metal, encode);
         };
     print(name("add"), 3 * size, &|ops, encoder| {
         ops.binary(encoder, Binary::Add, whole(&a)?, whole(&b)?, whole(&y)?)
@@ -65,10 +82,6 @@ fn rows(metal: &Metal, data_type: DataType, two: Right<'static>) -> Result<()> {
         ops.convert(encoder, square(&a)?.permute(&[1, 0])?, square(&y)?)
     });
     if data_type.is_float() {
-        print(name("sum of rows"), size, &|ops, encoder| {
-            let y = Tensor::new(&y, data_type, &[1 << 12])?;
-            ops.reduce(encoder, Reduction::Sum, square(&a)?, &[1], y)
-        });
         print(name("softmax of rows"), 2 * size, &|ops, encoder| {
             ops.softmax(encoder, square(&a)?, 1, square(&y)?)
         });
@@ -92,6 +105,67 @@ fn rows(metal: &Metal, data_type: DataType, two: Right<'static>) -> Result<()> {
     Ok(())
 }
 
+/// Reductions of 4096 rows of as many elements, or of its columns, beside loops that the compiler makes vectors of.
+fn reductions<T: Element + Pod>(metal: &Metal, data_type: DataType, one: T) -> Result<()> {
+    const N: usize = 1 << 12;
+    let numbers = vec![one; N * N];
+    let mut results = vec![0.0f32; N];
+    let (x, y) = (metal.buffer(&numbers)?, metal.buffer(&vec![0u32; N])?);
+    let square = || Tensor::new(&x, data_type, &[N, N]);
+    let mut print = |what: &str,
+                     encode: &dyn Fn(&Ops, &mut ComputeEncoder<'_>) -> Result<()>,
+                     plain: &dyn Fn(&[T], &mut [f32])| {
+        let name = format!("{} {what}", data_type.name());
+        if !is_wanted(&name) {
+            return;
+        }
+        let ours = on_device(metal, encode);
+        let plain = repeated(1, || plain(&numbers, black_box(&mut results)));
+        let times = best_of(BUDGET, &mut [ours, plain]);
+        let moved = (N * N * data_type.size()) as f64;
+        Row::rates(name, "GB/s", moved, &times, "vector loop").print();
+    };
+    let sample = Reduction::Var { correction: 1 };
+    for (name, ours, plain) in [
+        ("sum of rows", Reduction::Sum, reductions::Reduction::Sum),
+        ("mean of rows", Reduction::Mean, reductions::Reduction::Mean),
+        (
+            "largest of rows",
+            Reduction::Max,
+            reductions::Reduction::Max,
+        ),
+        ("variance of rows", sample, reductions::Reduction::Variance),
+    ] {
+        let encode = |ops: &Ops, encoder: &mut ComputeEncoder<'_>| {
+            ops.reduce(
+                encoder,
+                ours,
+                square()?,
+                &[1],
+                Tensor::new(&y, data_type, &[N])?,
+            )
+        };
+        print(name, &encode, &|x, y| plain.of_rows(x, y));
+    }
+    print(
+        "place of the largest of rows",
+        &|ops, encoder| {
+            let y = Tensor::new(&y, DataType::U32, &[N])?;
+            ops.arg_reduce(encoder, ArgReduction::Max, square()?, 1, y)
+        },
+        &|x, y| reductions::Reduction::ArgMax.of_rows(x, y),
+    );
+    print(
+        "sum of columns",
+        &|ops, encoder| {
+            let y = Tensor::new(&y, data_type, &[N])?;
+            ops.reduce(encoder, Reduction::Sum, square()?, &[0], y)
+        },
+        &reductions::sums_of_columns,
+    );
+    Ok(())
+}
+
 /// The 1024-cubed product, beside the `gemm` crate: in `f32`, or in `f16` for halves.
 fn products(metal: &Metal, data_type: DataType) -> Result<()> {
     const N: usize = 1024;
@@ -107,15 +181,18 @@ fn products(metal: &Metal, data_type: DataType) -> Result<()> {
     let (a, b, y) = (memory(&x)?, memory(&w)?, memory(&x)?);
     let square = |buffer| Tensor::new(buffer, data_type, &[N, N]);
     for is_turned in [false, true] {
+        let name = format!(
+            "{} 1024-cubed product, B {}",
+            data_type.name(),
+            if is_turned { "transposed" } else { "row-major" }
+        );
+        if !is_wanted(&name) {
+            continue;
+        }
         let order: [usize; 2] = if is_turned { [1, 0] } else { [0, 1] };
-        let ours: Contender<'_> = Box::new(|| {
-            let run = metal.run(|encoder| {
-                let b = square(&b)?.permute(&order)?;
-                metal
-                    .ops
-                    .matmul(encoder, Matmul::default(), square(&a)?, b, square(&y)?)
-            });
-            run.expect("a product")
+        let ours = on_device(metal, |ops, encoder| {
+            let b = square(&b)?.permute(&order)?;
+            ops.matmul(encoder, Matmul::default(), square(&a)?, b, square(&y)?)
         });
         let times = if data_type == DataType::F16 {
             let (x, w) = (data::to_f16(&x), data::to_f16(&w));
@@ -129,11 +206,6 @@ fn products(metal: &Metal, data_type: DataType) -> Result<()> {
             let gemm = repeated(1, || gemm_product(&mut y, &x, &w, [N; 3], 1.0, 0.0));
             best_of(BUDGET, &mut [ours, gemm])
         };
-        let name = format!(
-            "{} 1024-cubed product, B {}",
-            data_type.name(),
-            if is_turned { "transposed" } else { "row-major" }
-        );
         Row::rates(name, "GFLOP/s", 2.0 * (N * N * N) as f64, &times, "gemm").print();
     }
     Ok(())
@@ -162,24 +234,67 @@ fn encoding(metal: &Metal) -> Result<()> {
     let rows: Vec<_> = (0..CALLS as usize)
         .map(|row| x.narrow(0, row, 1))
         .collect::<Result<_>>()?;
-    for (name, is_dependent) in [
-        ("an operation in a batch, behind a barrier", true),
-        ("an operation in a batch, without", false),
-    ] {
-        let mut best = Duration::MAX;
-        for _ in 0..20 {
-            let mut batch = ops.batch();
+    let in_batch = |ops: MetalOps, is_dependent: bool| -> Contender<'_> {
+        let rows = &rows;
+        Box::new(move || {
+            let run = || -> Result<Duration> {
+                let mut batch = ops.batch();
+                let start = Instant::now();
+                for row in rows {
+                    let x = if is_dependent { &x } else { row };
+                    batch.unary(Unary::Neg, x, x)?;
+                }
+                let time = start.elapsed() / CALLS;
+                batch.commit()?.wait()?;
+                Ok(time)
+            };
+            run().expect("a batch")
+        })
+    };
+    let (used, measured) = (ops_beside(&ops), ops_beside(&ops));
+    used.enable_metrics(true);
+    used.batch().unary(Unary::Neg, x, x)?;
+    used.enable_metrics(false);
+    measured.enable_metrics(true);
+    let once = ops.clone();
+    // A batch of metrics asks for them behind each call of its own, here behind one for all operations.
+    let asked_once: Contender<'_> = Box::new(|| {
+        let run = || -> Result<Duration> {
+            let mut batch = once.batch();
             let start = Instant::now();
-            for row in &rows {
-                let x = if is_dependent { &x } else { row };
-                batch.unary(Unary::Neg, x, x)?;
-            }
-            best = best.min(start.elapsed() / CALLS);
+            batch.encode(|ops, encoder| {
+                rows.iter()
+                    .try_for_each(|x| ops.unary(encoder, Unary::Neg, x, x))
+            })?;
+            let time = start.elapsed() / CALLS;
             batch.commit()?.wait()?;
-        }
-        host_row(name, best);
+            Ok(time)
+        };
+        run().expect("a batch")
+    });
+    let mut contenders = [
+        in_batch(ops.clone(), true),
+        in_batch(ops.clone(), false),
+        in_batch(used, false),
+        asked_once,
+        in_batch(measured, false),
+    ];
+    let names = [
+        "an operation in a batch, behind a barrier",
+        "an operation in a batch, without; metrics never on",
+        "the same, metrics were on and are off",
+        "the same, metrics asked for once for all operations",
+        "the same, metrics on: executed and waited for",
+    ];
+    for (name, time) in names.iter().zip(best_of(BUDGET, &mut contenders)) {
+        host_row(name, time);
     }
     Ok(())
+}
+
+/// Others on the same device, with metrics of their own.
+fn ops_beside(ops: &MetalOps) -> MetalOps {
+    MetalOps::new(MetalBackend::with_device(ops.backend().metal_device()).expect("a backend"))
 }
 
 fn host_row(name: &str, time: Duration) {
@@ -202,5 +317,11 @@ fn main() -> Result<()> {
     rows(&metal, DataType::F16, Right::scalar(f16::from_f32(2.0)))?;
     rows(&metal, DataType::BF16, Right::scalar(bf16::from_f32(2.0)))?;
     rows(&metal, DataType::I32, Right::scalar(2i32))?;
-    encoding(&metal)
+    reductions(&metal, DataType::F32, 1.0f32)?;
+    reductions(&metal, DataType::F16, f16::ONE)?;
+    reductions(&metal, DataType::BF16, bf16::ONE)?;
+    if is_wanted("encoded") {
+        encoding(&metal)?;
+    }
+    Ok(())
 }

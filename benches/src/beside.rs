@@ -2,6 +2,16 @@
 
 use std::time::Duration;
 
+/// Whether the arguments of the benchmark name a part of this line's name, or nothing.
+pub fn is_wanted(name: &str) -> bool {
+    // Cargo adds `--bench`.
+    let mut wanted = std::env::args()
+        .skip(1)
+        .filter(|argument| !argument.starts_with('-'))
+        .peekable();
+    wanted.peek().is_none() || wanted.any(|part| name.contains(&part))
+}
+
 /// A line of the table.
 pub struct Row {
     pub name: String,
@@ -39,7 +49,7 @@ impl Row {
                 "| {name} | {unit} | {ours:.1} | {what} {value:.1} | {:.2} |",
                 ours / value
             ),
-            None => println!("| {name} | {unit} | {ours:.1} | | |"),
+            None => println!("| {name} | {unit} | {ours:.2} | | |"),
         }
     }
 }

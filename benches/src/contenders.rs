@@ -4,6 +4,8 @@ use rayon::prelude::*;
 
 #[cfg(feature = "candle")]
 mod candle;
+pub mod reductions;
+
 #[cfg(feature = "candle")]
 pub use candle::candle_product;
 

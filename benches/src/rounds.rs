@@ -36,3 +36,17 @@ pub fn repeated<'a>(times: u32, mut work: impl FnMut() + 'a) -> Contender<'a> {
         start.elapsed() / times
     })
 }
+
+/// The time that threads of OpenMP, which look for more work before they sleep, may take from the next contender.
+const SETTLING: Duration = Duration::from_millis(25);
+
+/// A contender that begins when the threads of the one before sleep, and has woken its own up when it is timed.
+pub fn settled<'a>(mut work: impl FnMut() + 'a) -> Contender<'a> {
+    Box::new(move || {
+        std::thread::sleep(SETTLING);
+        work();
+        let start = Instant::now();
+        work();
+        start.elapsed()
+    })
+}

@@ -1,5 +1,5 @@
-// Results whose elements lie side by side, such as the sums of a matrix's columns: where lanes run in turn, a thread takes
-// many of them at once, and each step along the reduced axes is a vector.
+// Results whose elements lie side by side, such as the sums of a matrix's columns: where lanes run in turn, a thread
+// takes many of them at once, and each step along the reduced axes is a vector.
 #ifndef METAL_BRIDGE_COLUMNS_H
 #define METAL_BRIDGE_COLUMNS_H
 
@@ -25,14 +25,13 @@ inline Columns columns_of(constant Rows &rows, uint position) {
     return {row.x + first, row.y + first * rows.kept.strides[0][1], uint(min(ulong(rows.width), size - first))};
 }
 
-template <typename T>
-struct BesideElements {
+template <typename T> struct BesideElements {
     device const T *x;
     typename Element<T>::computed value(ulong offset, ulong, uint) const { return Element<T>::get(x[offset]); }
 };
 
-// `steps` elements of each result from number `i` on, which lie `stride` apart: several at a time, so that the processor
-// waits for memory in several places at once.
+// `steps` elements of each result from number `i` on, which lie `stride` apart: several at a time, so that the
+// processor waits for memory in several places at once.
 template <uint steps, typename C, typename Source>
 INLINE void take_columns(Combine how, ulong offset, ulong stride, ulong i, uint count, thread const Source &source,
                          thread C *values, thread C *rests) {
@@ -41,9 +40,8 @@ INLINE void take_columns(Combine how, ulong offset, ulong stride, ulong i, uint 
         C value = values[k];
         C rest = rests[k];
         UNROLLED
-        for (uint step = 0; step < steps; step++) {
+        for (uint step = 0; step < steps; step++)
             take(how, value, rest, source.value(offset + step * stride + k, i + step, k));
-        }
         values[k] = value;
         rests[k] = rest;
     }
@@ -80,12 +78,10 @@ INLINE void gather_columns(constant Rows &rows, Combine how, Columns columns, So
         while (i < size) {
             const ulong end = min(size, i + most_added - min(taken, most_added - 1));
             taken += end - i;
-            for (; i + steps <= end; i += steps) {
+            for (; i + steps <= end; i += steps)
                 take_columns<steps>(how, start + i * stride, stride, i, columns.count, source, values, rests);
-            }
-            for (; i < end; i++) {
+            for (; i < end; i++)
                 take_columns<1>(how, start + i * stride, stride, i, columns.count, source, values, rests);
-            }
             if (taken < most_added) continue;
             join_columns(how, columns.count, values, rests, found);
             taken = 0;

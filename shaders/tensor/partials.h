@@ -170,8 +170,7 @@ inline Partial<float> settled(Partial<float> partial) {
     return {value, (partial.value - value) + partial.rest};
 }
 
-template <typename C>
-inline Partial<C> settled(Partial<C> partial) { return partial; }
+template <typename C> inline Partial<C> settled(Partial<C> partial) { return partial; }
 
 // Adds to or multiplies what comes before, with the roundings of both.
 template <typename C> inline Partial<C> joined(Combine how, Partial<C> before, Partial<C> after) {
