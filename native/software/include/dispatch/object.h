@@ -14,7 +14,7 @@ void dispatch_set_context(dispatch_object_t object, void *_Nullable context) SMT
 void dispatch_set_finalizer_f(dispatch_object_t object, dispatch_function_t _Nullable finalizer)
     SMTL_DISPATCH_SYMBOL(dispatch_set_finalizer_f);
 
-/* What a queue has not begun waits until the second was called as often as the first. */
+/* What a queue has not begun waits until it was resumed as often as it was suspended. */
 void dispatch_suspend(dispatch_object_t object) SMTL_DISPATCH_SYMBOL(dispatch_suspend);
 void dispatch_resume(dispatch_object_t object) SMTL_DISPATCH_SYMBOL(dispatch_resume);
 

@@ -107,7 +107,8 @@ bool ask_compiler(const std::string &clang, const std::string &folder, std::stri
     const bool good = make_folders(work) && ask_macros(clang, work, folder + macros_name, errors) &&
                       ask_link_command(clang, work, folder + link_name, errors) &&
                       ask_resources(clang, work, folder + resources_name, errors);
-    if (!good && errors.size() == said) errors += clang + ": does not answer as clang does\n";
+    if (!good && (errors.size() == said || errors.find("without a message", said) != errors.npos))
+        errors += clang + ": does not answer as clang does\n";
     remove_tree(work);
     return good;
 }

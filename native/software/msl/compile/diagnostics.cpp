@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
+#include "edited_line.h"
 #include "file.h"
 #include "msl/source/token.h"
 #include "msl/source/unsupported.h"
@@ -95,71 +96,6 @@ private:
     const std::string &name_;
     std::map<std::string, std::map<unsigned long, std::string_view>> files_;
 };
-
-constexpr std::size_t nowhere = std::string_view::npos;
-
-// For each token of the one line the same token of the other, so that as many as possible have one and their order is
-// one. `nowhere` for those that have none.
-std::vector<std::size_t> align(const std::vector<Token> &from, const std::vector<Token> &to) {
-    constexpr std::size_t most = std::size_t{1} << 22;
-    std::vector<std::size_t> same(from.size(), nowhere);
-    std::size_t begin = 0, from_end = from.size(), to_end = to.size();
-    const auto agree = [&](std::size_t i, std::size_t j) { return from[i].text == to[j].text; };
-    for (; begin < std::min(from_end, to_end) && agree(begin, begin); ++begin) same[begin] = begin;
-    for (; std::min(from_end, to_end) > begin && agree(from_end - 1, to_end - 1); --from_end, --to_end)
-        same[from_end - 1] = to_end - 1;
-    const std::size_t rows = from_end - begin, columns = to_end - begin;
-    if (rows == 0 || columns == 0 || rows > most / columns) return same;
-    // How many tokens agree from there on: the longest common subsequence.
-    std::vector<std::uint32_t> lengths((rows + 1) * (columns + 1));
-    const auto length = [&](std::size_t i, std::size_t j) -> std::uint32_t & { return lengths[i * (columns + 1) + j]; };
-    for (std::size_t i = rows; i-- > 0;)
-        for (std::size_t j = columns; j-- > 0;)
-            length(i, j) =
-                agree(begin + i, begin + j) ? length(i + 1, j + 1) + 1 : std::max(length(i + 1, j), length(i, j + 1));
-    for (std::size_t i = 0, j = 0; i < rows && j < columns;)
-        if (agree(begin + i, begin + j))
-            same[begin + i++] = begin + j++;
-        else
-            ++(length(i + 1, j) >= length(i, j + 1) ? i : j);
-    return same;
-}
-
-// Where on the user's line that stands which the compiler saw at `column` of the line compiled: preprocessing and the
-// translation move what is on a line, and add to it. 0: nowhere.
-std::size_t original_column(std::string_view compiled, std::size_t column, std::string_view original) {
-    if (compiled == original) return column;
-    std::vector<Token> from = tokenize(compiled), to = tokenize(original);
-    from.pop_back();
-    to.pop_back();
-    if (!to.empty() && to.back().is("\\")) to.pop_back();
-    const std::vector<std::size_t> same = align(from, to);
-    const auto start = [&](const Token &token, std::string_view line) {
-        return static_cast<std::size_t>(token.text.data() - line.data()) + 1;
-    };
-    const auto past = [&](std::size_t j) { return start(to[j], original) + to[j].text.size(); };
-    // The token there, or the next one.
-    std::size_t at = 0;
-    while (at < from.size() && start(from[at], compiled) < column) ++at;
-    const bool exact = at < from.size() && start(from[at], compiled) == column;
-    if (exact && same[at] != nowhere) return start(to[same[at]], original);
-    // Directly behind a token.
-    const bool behind = at > 0 && start(from[at - 1], compiled) + from[at - 1].text.size() == column;
-    if (!exact && behind && same[at - 1] != nowhere) return past(same[at - 1]);
-    // In text that the user's line does not have. A name that the translation repeats:
-    const bool named = exact && from[at].kind != TokenKind::punctuator;
-    const auto is_it = [&](const Token &token) { return token.text == from[at].text; };
-    if (named && std::count_if(to.begin(), to.end(), is_it) == 1)
-        return start(*std::find_if(to.begin(), to.end(), is_it), original);
-    // The name of a macro, which only that line has, in the statement:
-    while (at > 0 && same[at - 1] == nowhere) --at;
-    const std::size_t next = at == 0 ? 0 : same[at - 1] + 1;
-    const auto known = [&](std::size_t j) { return std::find(same.begin(), same.end(), j) != same.end(); };
-    for (std::size_t j = std::min(next + 1, to.size()); j-- > 0 && !to[j].is(";") && !to[j].is("{") && !to[j].is("}");)
-        if (to[j].is_identifier() && !known(j)) return start(to[j], original);
-    // What was put in before the next token.
-    return named || next >= to.size() ? 0 : start(to[next], original);
-}
 
 // Where the last token of what was compiled stands, and how long it is on its line.
 struct LastToken {
@@ -300,6 +236,7 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
     Lines source_lines(source, name), compiled_lines(compiled, name);
     Diagnostics result;
     std::set<std::pair<std::string, unsigned long>> explained;
+    std::optional<EditedLine> edited;
     for (std::size_t p = 0; p < text.size();) {
         const std::size_t newline = std::min(text.find('\n', p), text.size());
         const std::string line = text.substr(p, newline - p);
@@ -336,8 +273,11 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
         if (diagnostic.quoted.ends_with('\r')) diagnostic.quoted.pop_back();
         if (diagnostic.quoted.empty())
             diagnostic.column = message.column;
-        else
-            diagnostic.column = original_column(compiled_lines.at(message.location), message.column, diagnostic.quoted);
+        else {
+            const std::string_view line = compiled_lines.at(message.location);
+            if (!edited || !edited->is(line, diagnostic.quoted)) edited.emplace(line, diagnostic.quoted);
+            diagnostic.column = edited->original_column(message.column);
+        }
         if (diagnostic.column > 0) diagnostic.column += behind;
         if (diagnostic.quoted.size() > longest_line) diagnostic.quoted.clear();
         // The translation may have repeated what is wrong.

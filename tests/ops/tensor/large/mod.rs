@@ -1,4 +1,4 @@
-//! Elements more than 2^32 places from one another, and more of them than 31 and 32 bits count. The memory is sparse: of what
+//! Elements more than 2^32 elements from one another, and more of them than 31 and 32 bits count. The memory is sparse: of what
 //! is mapped only the pages that something is written to are there.
 
 /// A call of `ops` with the tensors `t`, the operands in their order.
@@ -42,13 +42,13 @@ fn over(memory: MmapMut) -> Buffer {
         .expect("a buffer")
 }
 
-/// A buffer with so many elements, all 0 but those that are given with their place.
+/// A buffer with so many elements, all 0 but those that are given with their offset.
 fn marked<T: Element>(count: usize, marks: &[(usize, T)]) -> Buffer {
     let mut memory = sparse(count * size_of::<T>());
-    for (place, mark) in marks {
+    for (offset, mark) in marks {
         put(
             &mut memory,
-            place * size_of::<T>(),
+            offset * size_of::<T>(),
             bytemuck::bytes_of(mark),
         );
     }

@@ -11,10 +11,10 @@ use super::products::PRODUCTS;
 use super::{element, over, put, sparse, with_large_buffers};
 use crate::support::ops;
 use crate::support::run;
-use crate::tensor::layouts::places;
+use crate::tensor::layouts::offsets;
 use crate::tensor::rows::lockstep;
 
-/// A step goes beyond 2^32 elements. Cut to 32 bits, with a sign or without, a place would be near the beginning.
+/// A step goes beyond 2^32 elements. Cut to 32 bits, with a sign or without, a offset would be near the beginning.
 const FAR: usize = (1 << 32) + 11;
 
 /// What a tensor begins with.
@@ -50,7 +50,7 @@ enum Form {
     All,
 }
 
-/// Strides of a form, and the place of the first element.
+/// Strides of a form, and the offset of the first element.
 fn layout(form: Form, shape: &[usize], is_far: bool) -> (Vec<usize>, usize) {
     let count: usize = shape.iter().product();
     let mut strides: Vec<usize> = (0..shape.len())
@@ -93,10 +93,10 @@ impl Memory {
             form
         };
         let (strides, start) = layout(form, shape, is_far);
-        let (places, size) = (places(shape, &strides), data_type.size());
-        let end = places.iter().max().map_or(0, |last| start + last + 1);
+        let (offsets, size) = (offsets(shape, &strides), data_type.size());
+        let end = offsets.iter().max().map_or(0, |last| start + last + 1);
         let mut memory = sparse(end * size);
-        for (position, place) in places.iter().enumerate() {
+        for (position, offset) in offsets.iter().enumerate() {
             let value = match content {
                 Content::Numbers => (position * 7 % 11) as f64 + 1.0,
                 Content::These(values) => values[position % values.len()] as f64,
@@ -105,7 +105,7 @@ impl Memory {
             };
             put(
                 &mut memory,
-                (start + place) * size,
+                (start + offset) * size,
                 &element(data_type, value),
             );
         }
@@ -127,9 +127,9 @@ impl Memory {
     fn read(&self) -> Vec<u8> {
         let size = self.data_type.size();
         let bytes = self.buffer.wait_read::<u8>().expect("readable");
-        let places = places(self.shape, &self.strides);
-        let elements = places.iter().flat_map(|place| {
-            let at = (self.start + place) * size;
+        let offsets = offsets(self.shape, &self.strides);
+        let elements = offsets.iter().flat_map(|offset| {
+            let at = (self.start + offset) * size;
             &bytes[at..at + size]
         });
         elements.copied().collect()
@@ -161,9 +161,9 @@ fn check(call: &Call, form: Form) {
 }
 
 #[test]
-fn places_beyond_32_bits_are_reached_by_every_operation() {
+fn offsets_beyond_32_bits_are_reached_by_every_operation() {
     with_large_buffers(
-        "views::places_beyond_32_bits_are_reached_by_every_operation",
+        "views::offsets_beyond_32_bits_are_reached_by_every_operation",
         || {
             for call in CALLS.iter().chain(LAYERS).chain(PRODUCTS) {
                 let ranks = call.operands.iter().map(|operand| operand.1.len());

@@ -16,7 +16,7 @@ const MANY: usize = (1 << 32) + 5;
 /// More than 31 bits count.
 const HALF: usize = (1 << 31) + 3;
 
-/// Places on both sides of where numbers of 31 and 32 bits end.
+/// Offsets on both sides of where numbers of 31 and 32 bits end.
 const MARKS: [(usize, u8); 5] = [
     (0, 1),
     (1 << 31, 2),
@@ -38,10 +38,10 @@ fn sum<T: Element>(x: Tensor<'_>) -> T {
     reduced(ops(), Reduction::Sum, x)
 }
 
-/// The elements at some places.
-fn at<T: Element>(buffer: &Buffer, places: &[usize]) -> Vec<T> {
+/// The elements at some offsets.
+fn at<T: Element>(buffer: &Buffer, offsets: &[usize]) -> Vec<T> {
     let all = buffer.wait_read::<T>().expect("readable");
-    places.iter().map(|place| all[*place]).collect()
+    offsets.iter().map(|offset| all[*offset]).collect()
 }
 
 /// The first elements.
@@ -94,12 +94,12 @@ fn results_of_more_than_2_to_the_32_elements() {
         let (x_buffer, y_buffer) = (marked::<u8>(MANY, &MARKS), over(sparse(2 * HALF + 6)));
         let x = Tensor::of::<u8>(&x_buffer, &[MANY]).unwrap();
         let y = Tensor::of::<u8>(&y_buffer, &[MANY]).unwrap();
-        let places = MARKS.map(|(place, _)| place);
+        let offsets = MARKS.map(|(offset, _)| offset);
         let value = holding(&[3u8, 0, 0, 0]);
         let three = |shape: &[usize]| repeated::<u8>(&value, shape);
 
         run(|e| ops().binary(e, Binary::Add, x, Right::scalar(1u8), y));
-        assert_eq!(at::<u8>(&y_buffer, &places), [2, 3, 4, 5, 6]);
+        assert_eq!(at::<u8>(&y_buffer, &offsets), [2, 3, 4, 5, 6]);
         assert_eq!(sum::<u8>(y), (MANY as u8) + 15);
         // A transposed operand, and more rows than 31 bits count.
         let [wide, high] = [[MANY / 3, 3], [3, MANY / 3]];
@@ -129,11 +129,11 @@ fn results_of_more_than_2_to_the_32_elements() {
         assert_eq!(sum::<u8>(rows), (6 * HALF) as u8);
 
         run(|e| ops().pad(e, x.narrow(0, 8, MANY - 8).unwrap(), &[[8, 0]], 1u8, y));
-        assert_eq!(at::<u8>(&y_buffer, &places), [1, 2, 3, 4, 5]);
+        assert_eq!(at::<u8>(&y_buffer, &offsets), [1, 2, 3, 4, 5]);
         assert_eq!(sum::<u8>(y), 8 + 14);
         run(|e| ops().cumsum(e, three(&[MANY]), 0, ScanOrder::default(), y));
-        let sums = places.map(|place| (3 * (place + 1)) as u8);
-        assert_eq!(at::<u8>(&y_buffer, &places), sums);
+        let sums = offsets.map(|offset| (3 * (offset + 1)) as u8);
+        assert_eq!(at::<u8>(&y_buffer, &offsets), sums);
         let random = Random {
             offset: MANY as u64 - 20,
             ..Random::default()
@@ -175,18 +175,18 @@ fn rows_of_more_than_2_to_the_31_elements() {
         let y_buffer = over(sparse(2 * HALF));
         let x = Tensor::of::<f16>(&x_buffer, &[HALF]).unwrap();
         let y = Tensor::of::<f16>(&y_buffer, &[HALF]).unwrap();
-        let places = [0, 7, 1 << 31, HALF - 1];
+        let offsets = [0, 7, 1 << 31, HALF - 1];
         let norm = Norm {
             epsilon: 0.0,
             ..Norm::default()
         };
         run(|e| ops().layer_norm(e, x, &[0], &norm, y));
         let exact = [0.0, 32768.0, 0.0, -32768.0].map(f16::from_f32);
-        assert_eq!(at::<f16>(&y_buffer, &places), exact);
+        assert_eq!(at::<f16>(&y_buffer, &offsets), exact);
         run(|e| ops().log_softmax(e, x, 0, y));
         let log = (HALF as f32).ln();
         let exact = [-log, 2.0 - log, -log, -2.0 - log].map(f16::from_f32);
-        assert_eq!(at::<f16>(&y_buffer, &places), exact);
+        assert_eq!(at::<f16>(&y_buffer, &offsets), exact);
         // Beyond 2^25 both numbers that a sum is made of would stay what they are.
         let (count, one) = (1 << 26, holding(&[1.0f32]));
         let sums = Tensor::of::<f32>(&y_buffer, &[count]).unwrap();
@@ -224,7 +224,7 @@ fn images_of_more_than_2_to_the_32_elements() {
         let count: usize = shape.iter().product();
         let marks = [0, 1 << 31, (1 << 32) - 1, 1 << 32, count - 1];
         let two = f16::from_f32(2.0);
-        let x_buffer = marked(count, &marks.map(|place| (place, two)));
+        let x_buffer = marked(count, &marks.map(|offset| (offset, two)));
         let y_buffer = over(sparse(2 * count));
         let x = Tensor::of::<f16>(&x_buffer, &shape).unwrap();
         let y = Tensor::of::<f16>(&y_buffer, &shape).unwrap();
