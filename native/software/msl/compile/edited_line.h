@@ -1,4 +1,5 @@
-// A line as the user wrote it and as it was compiled: preprocessing and the translation move what is on a line, and add to it.
+// A line as the user wrote it and as it was compiled: preprocessing and the translation move what is on a line, and add
+// to it.
 #pragma once
 
 #include <cstddef>

@@ -7,14 +7,29 @@
 namespace smtl::msl {
 namespace {
 
+using Names = std::set<std::string_view>;
+
+// `(float)`, `(metal::half)`, `(const unsigned int)`, `(T)`.
+bool is_cast(const Source &source, Index open, Index end, const Names &names) {
+    constexpr std::array<std::string_view, 6> words = {"const", "volatile", "unsigned", "signed", "metal", "::"};
+    if (!source[open].is("(")) return false;
+    const Index close = source.skip_group(open, end) - 1;
+    Index i = open + 1;
+    while (i < close &&
+           (source[i].is_one_of(words) || names_arithmetic_type(source[i].text) || names.contains(source[i].text)))
+        ++i;
+    return i == close && close > open + 1;
+}
+
 // `half(x)` with one value, where an expression stands. It begins at its name or, qualified, before.
-bool is_functional_cast(const Source &source, Index begin, Index name, Index end) {
+bool is_functional_cast(const Source &source, Index begin, Index name, Index end, const Names &names) {
     if (begin < 3) return false;
     const Token &before = source[begin - 1];
     bool expression = before.is("return") || before.is("case") || before.is("else");
     if (before.is(")")) {  // `(float)half(x)`
         const bool qualified = begin > 5 && source[begin - 3].is("::") && source[begin - 4].is("metal");
-        expression = source[begin - 2].is_identifier() && source[qualified ? begin - 5 : begin - 3].is("(");
+        expression = (source[begin - 2].is_identifier() && source[qualified ? begin - 5 : begin - 3].is("(")) ||
+                     is_cast(source, source.group_begin(begin - 1), end, names);
     } else if (before.kind == TokenKind::punctuator) {
         constexpr std::array<std::string_view, 3> access = {"public", "private", "protected"};
         expression = !before.is(":") || !source[begin - 2].is_one_of(access);
@@ -23,25 +38,14 @@ bool is_functional_cast(const Source &source, Index begin, Index name, Index end
     const Index past = source.skip_group(name + 1, end);
     if (!expression || past <= name + 3) return false;
     const std::vector<Range> values = source.split_commas({name + 2, past - 1});
-    if (values.size() != 1 || source[name + 2].is("*") || source[name + 2].is("&") || source[name + 2].is("{"))
-        return false;
+    if (values.size() != 1 || source[name + 2].is("&") || source[name + 2].is("{")) return false;
     // A function in a template argument list, or one that is declared: types in the parentheses, or a body behind them.
     for (Index i = name + 2; i + 1 < past;) {
         if (source[i].is("...")) return false;
-        if (source[i].is_identifier() && source[i + 1].is_identifier()) return false;
+        if (source[i].is_identifier() && source[i + 1].is_identifier() && !source[i].is("template")) return false;
         i = source[i].is("(") || source[i].is("[") || source[i].is("{") ? source.skip_group(i, past) : i + 1;
     }
     return !source[past].is("{");
-}
-
-using Names = std::set<std::string_view>;
-
-// `(float)`, `(metal::half)`, `(T)`.
-bool is_cast(const Source &source, Index open, Index end, const Names &names) {
-    if (!source[open].is("(")) return false;
-    const Index past = source.skip_group(open, end);
-    const Index name = source[open + 1].is("metal") && source[open + 2].is("::") ? open + 3 : open + 1;
-    return name + 2 == past && (names_arithmetic_type(source[name].text) || names.contains(source[name].text));
 }
 
 // The operators that are words, which end an operand.
@@ -143,7 +147,7 @@ void edit_casts(Source &source) {
             const Index begin = i >= 3 && source[i - 1].is("::") && source[i - 2].is("metal") ? i - 2 : i;
             const bool type_only =
                 i + 3 < end && source[i + 3].is(")") && names.contains(source[i + 2].text);  // `half(half)`
-            if (type_only || !is_functional_cast(source, begin, i, end)) continue;
+            if (type_only || !is_functional_cast(source, begin, i, end, names)) continue;
             source[i].replace("::smtl::value_cast<" + std::string(source[i].text) + ">");
             for (Index j = begin; j < i; ++j) source[j].erase();
         } else if (const Index name = i + (source[i + 1].is("metal") && source[i + 2].is("::") ? 3 : 1);
@@ -153,7 +157,8 @@ void edit_casts(Source &source) {
             const Token &before = source[i - 1];
             const Token &behind = source[name + 2];
             const bool compared =
-                before.is(">") && !behind.is("const") && (behind.is_identifier() || behind.kind == TokenKind::number);
+                before.is(">") && !behind.is("const") &&
+                (behind.is_identifier() || behind.kind == TokenKind::number || source.group_begin(i - 1) == i - 1);
             const bool expression = before.kind == TokenKind::punctuator
                                         ? (!before.is(")") && !before.is("]") && !before.is(">")) || compared ||
                                               is_cast(source, source.group_begin(i - 1), end, names)

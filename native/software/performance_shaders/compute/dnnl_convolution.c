@@ -12,15 +12,16 @@ typedef struct {
     void *description;
 } compiled;
 
-/* What is compiled for a shape. oneDNN computes with layouts that it chooses: a tensor that lies otherwise is copied,
- * by a primitive of its own. */
+/* What is compiled for a shape. oneDNN computes with layouts that it chooses if that pays: a tensor that lies otherwise
+ * is copied, by a primitive of its own. */
 typedef struct entry {
     struct entry *next;
     smtl_convolution shape;
+    bool keeps_weights;
     unsigned users;
     compiled convolution;
     compiled copies[3]; /* without a primitive if the tensor lies as oneDNN likes it */
-    void *own[3];       /* descriptors of the tensors as they lie */
+    void *own[3]; /* descriptors of the tensors as they lie */
     const void *liked[3];
     smtl_dnnl_descriptor_storage storage[3];
 } entry;
@@ -75,6 +76,48 @@ static bool compile_copy(const smtl_dnnl_library *library, entry *made, int whic
             library->primitive_create(&copy->primitive, copy->description) == 0);
 }
 
+static double product(const int64_t *lengths, int count) {
+    double all = 1;
+    for (int i = 0; i < count; i++) all *= (double)lengths[i];
+    return all;
+}
+
+/* Whether layouts of oneDNN's choice are worth the copies. Measured on two cores with AVX-512: they are about even
+ * where a float that is copied goes with 400 operations, and cost up to ten times what they gain below. */
+static bool copies_pay(const entry *made) {
+    const smtl_convolution *shape = &made->shape;
+    const double results = product(shape->result_lengths, 4);
+    const double operations = 2 * results * product(shape->weights_lengths + 2, 3);
+    const double weights = made->keeps_weights ? 0 : product(shape->weights_lengths, 5);
+    return operations >= 400 * (results + weights + product(shape->source_lengths, 4));
+}
+
+/* False if the library has none but its slow reference for it. */
+static bool is_fast(const smtl_dnnl_library *library, const void *description) {
+    const char *name = NULL;
+    return library->query(description, SMTL_DNNL_QUERY_NAME, 0, &name) == 0 && name != NULL &&
+           strncmp(name, "ref", 3) != 0;
+}
+
+/* With source and result as they lie, if oneDNN computes well with them, or as it likes them best; the weights as it
+ * likes them in any case. */
+static void describe(const smtl_dnnl_library *library, entry *made, void *const *any) {
+    const smtl_convolution *shape = &made->shape;
+    void **description = &made->convolution.description;
+    if (!copies_pay(made)) {
+        *description = smtl_dnnl_describe_convolution(made->own[SOURCE], any[WEIGHTS], made->own[RESULT],
+                                                      shape->strides, shape->dilations, shape->before, shape->after);
+        if (*description != NULL && !is_fast(library, *description)) {
+            destroy(library, &made->convolution);
+            *description = NULL;
+        }
+    }
+    if (*description == NULL) {
+        *description = smtl_dnnl_describe_convolution(any[SOURCE], any[WEIGHTS], any[RESULT], shape->strides,
+                                                      shape->dilations, shape->before, shape->after);
+    }
+}
+
 /* NULL, or what is wrong. */
 static const char *compile(const smtl_dnnl_library *library, entry *made) {
     const smtl_convolution *shape = &made->shape;
@@ -90,10 +133,7 @@ static const char *compile(const smtl_dnnl_library *library, entry *made) {
         any[i] = smtl_dnnl_describe(&storage[i], ranks[i], lengths[i], NULL);
         described = described && made->own[i] != NULL && any[i] != NULL;
     }
-    if (described) {
-        made->convolution.description = smtl_dnnl_describe_convolution(
-            any[SOURCE], any[WEIGHTS], any[RESULT], shape->strides, shape->dilations, shape->before, shape->after);
-    }
+    if (described) describe(library, made, any);
     for (int i = 0; i < TENSORS; i++) smtl_dnnl_forget(any[i]);
     if (made->convolution.description == NULL) return described ? "its sizes" : "its strides";
     for (int i = 0; i < TENSORS; i++) {
@@ -105,10 +145,11 @@ static const char *compile(const smtl_dnnl_library *library, entry *made) {
                : "it cannot be compiled";
 }
 
-static entry *make(const smtl_dnnl_library *library, const smtl_convolution *shape, char **reason) {
+static entry *make(const smtl_dnnl_library *library, const smtl_convolution *shape, bool keeps_weights, char **reason) {
     entry *made = calloc(1, sizeof *made);
     if (made == NULL) return NULL;
     made->shape = *shape;
+    made->keeps_weights = keeps_weights;
     const char *problem = compile(library, made);
     if (problem != NULL) {
         fail(reason, problem);
@@ -132,15 +173,19 @@ static void evict(const smtl_dnnl_library *library) {
 }
 
 /* The shape's entry, compiled if there is none, for `leave`. */
-static entry *enter(const smtl_dnnl_library *library, const smtl_convolution *shape, char **reason) {
+static entry *enter(const smtl_dnnl_library *library, const smtl_convolution *shape, bool keeps_weights,
+                    char **reason) {
     pthread_mutex_lock(&mutex);
     entry **link = &entries;
-    while (*link != NULL && memcmp(&(*link)->shape, shape, sizeof *shape) != 0) link = &(*link)->next;
+    while (*link != NULL &&
+           ((*link)->keeps_weights != keeps_weights || memcmp(&(*link)->shape, shape, sizeof *shape) != 0)) {
+        link = &(*link)->next;
+    }
     entry *found = *link;
     if (found != NULL) {
         *link = found->next;
     } else {
-        found = make(library, shape, reason);
+        found = make(library, shape, keeps_weights, reason);
         entry_count += found != NULL;
     }
     if (found != NULL) {
@@ -254,7 +299,7 @@ bool smtl_dnnl_convolution(const smtl_convolution *shape, const float *source, c
         *reason = strdup(library->reason);
         return false;
     }
-    entry *used = enter(library, shape, reason);
+    entry *used = enter(library, shape, kept != NULL, reason);
     if (used == NULL) return false;
     void *const own[] = {(void *)source, (void *)weights, result};
     const bool done = run(library, used, own, kept);

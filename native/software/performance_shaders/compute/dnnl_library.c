@@ -32,6 +32,7 @@ static bool find_common(void *handle) {
            find(handle, "dnnl_primitive_destroy", &l->primitive_destroy) &&
            find(handle, "dnnl_primitive_execute", &l->primitive_execute) &&
            find(handle, "dnnl_primitive_desc_destroy", &l->description_destroy) &&
+           find(handle, "dnnl_primitive_desc_query", &l->query) &&
            find(handle, "dnnl_primitive_desc_query_md", &l->query_descriptor) &&
            find(handle, "dnnl_memory_desc_equal", &l->descriptor_equal) &&
            find(handle, "dnnl_memory_desc_get_size", &l->descriptor_size) &&

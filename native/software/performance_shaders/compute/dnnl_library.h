@@ -13,6 +13,7 @@ enum {
     SMTL_DNNL_ARG_RESULT = 17, /* to */
     SMTL_DNNL_ARG_WEIGHTS = 33,
     SMTL_DNNL_ARG_SCRATCHPAD = 80,
+    SMTL_DNNL_QUERY_NAME = 8, /* of the implementation: a string */
     SMTL_DNNL_QUERY_SOURCE = 129,
     SMTL_DNNL_QUERY_WEIGHTS = 131,
     SMTL_DNNL_QUERY_RESULT = 133,
@@ -45,6 +46,7 @@ typedef struct {
     int (*primitive_destroy)(void *);
     int (*primitive_execute)(const void *, void *stream, int count, const smtl_dnnl_argument *);
     int (*description_destroy)(void *);
+    int (*query)(const void *description, int what, int index, void *result);
     const void *(*query_descriptor)(const void *description, int what, int index);
     int (*descriptor_equal)(const void *, const void *);
     size_t (*descriptor_size)(const void *);

@@ -100,6 +100,10 @@ const std::vector<Case> cases = {
     {"o[0] = (bfloat)Value<4>{5}.v;", 5},
     {"o[0] = (int)(bfloat)sizeof x + (half)not x;", 4},
     {"o[0] = (half)(x) and x;", 1},
+    {"bfloat b = 5; thread bfloat *p = &b; half h = half(*p); o[0] = max((int)half(*p), (int)h);", 5},
+    {"bfloat b = 5; o[0] = (unsigned int)half(b) + (const float)half(b);", 10},
+    {"bfloat b = 2; half h = 3; o[0] = (h > (half)(b)) + (h > (half)-b) * 2;", 3},
+    {"Point p(1); bfloat b = bfloat(p.template get<2>()); o[0] = (int)half(b);", 6},
     // Operands of ?:
     {"Bits b{1, 2}; o[0] = x ? (b.a) : (b.b);", 1},
     {"struct { uint a : 4, b : 4; } f = {15, 2}; o[0] = x > 5 ? f.a : f.b;", 2},
