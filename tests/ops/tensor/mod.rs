@@ -23,6 +23,7 @@ mod products;
 mod random;
 mod reduction;
 mod reduction_axes;
+mod reduction_columns;
 mod resampling;
 pub mod rows;
 mod scan;

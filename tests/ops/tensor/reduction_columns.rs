@@ -1,0 +1,96 @@
+//! Reductions along an axis whose elements do not lie side by side, while the results do: as those of rows of a copy in
+//! which they do.
+
+use half::{bf16, f16};
+use metal_bridge::ops::{ArgReduction, Reduction, Tensor};
+use rand::Rng;
+
+use super::reduction::REDUCTIONS;
+use super::rows::{indices_of, rows_of};
+use super::values::{Sample, read, room};
+use crate::support::{EPSILON, buffer, ops, rng, run};
+
+/// Matrices, their rows and columns: less and more rows than a step takes, parts of all widths.
+const SHAPES: [[usize; 3]; 5] = [
+    [1, 5, 7],
+    [1, 19, 8],
+    [1, 8, 300],
+    [3, 27, 45],
+    [1, 3, 4500],
+];
+
+/// Small integers, whose sums are exact, and what is not finite among floats.
+fn numbers<T: Sample>(count: usize) -> Vec<T> {
+    let mut rng = rng(98);
+    let mut x: Vec<T> = (0..count)
+        .map(|_| T::nearest(rng.random_range(0..6).into()))
+        .collect();
+    if T::DATA_TYPE.is_float() {
+        for (place, value) in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY]
+            .into_iter()
+            .enumerate()
+        {
+            x[count / 2 + place] = T::nearest(value);
+        }
+    }
+    x
+}
+
+/// The columns of each matrix as rows.
+fn transposed<T: Copy>(x: &[T], [_, rows, columns]: [usize; 3]) -> Vec<T> {
+    x.chunks(rows * columns)
+        .flat_map(|matrix| (0..columns * rows).map(move |i| matrix[i % rows * columns + i / rows]))
+        .collect()
+}
+
+fn agree<T: Sample>() {
+    for shape @ [matrices, rows, columns] in SHAPES {
+        let x = numbers::<T>(matrices * rows * columns);
+        let turned = transposed(&x, shape);
+        let x_buffer = buffer(&x);
+        let x = Tensor::of::<T>(&x_buffer, &shape).unwrap();
+        let results = [matrices, columns];
+        for reduction in REDUCTIONS.into_iter().filter(|of| of.has(T::DATA_TYPE)) {
+            let y_buffer = room::<T>(matrices * columns);
+            let y = Tensor::of::<T>(&y_buffer, &results).unwrap();
+            run(|encoder| ops().reduce(encoder, reduction, x, &[1], y));
+            let exact = rows_of(ops(), reduction, &turned, rows);
+            for (y, exact) in read::<T>(&y_buffer).into_iter().zip(exact) {
+                let (y, exact) = (y.exact(), exact.exact());
+                // Rounded in another order.
+                let allowed = match reduction {
+                    Reduction::Prod | Reduction::Var { .. } | Reduction::LogSumExp => {
+                        exact.abs() * (64.0 * EPSILON).max(room_of::<T>())
+                    }
+                    _ => 0.0,
+                };
+                let agrees =
+                    y == exact || (y - exact).abs() <= allowed || (y.is_nan() && exact.is_nan());
+                assert!(agrees, "{reduction:?} of {shape:?}: {y} is not {exact}");
+            }
+        }
+        for reduction in ArgReduction::ALL {
+            let y_buffer = room::<u32>(matrices * columns);
+            let y = Tensor::of::<u32>(&y_buffer, &results).unwrap();
+            run(|encoder| ops().arg_reduce(encoder, reduction, x, 1, y));
+            let exact = indices_of(ops(), reduction, &turned, rows);
+            assert_eq!(read::<u32>(&y_buffer), exact, "{reduction:?} of {shape:?}");
+        }
+    }
+}
+
+/// What two roundings to the type may be apart.
+fn room_of<T: Sample>() -> f64 {
+    2.0 * super::values::half_unit(T::DATA_TYPE)
+}
+
+#[test]
+fn columns_give_what_rows_give() {
+    agree::<f32>();
+    agree::<f16>();
+    agree::<bf16>();
+    agree::<i8>();
+    agree::<i32>();
+    agree::<u32>();
+    agree::<i64>();
+}
