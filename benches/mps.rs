@@ -8,6 +8,7 @@ use std::time::Duration;
 use metal_bridge::mps::{self, DataType, Matrix, MatrixMultiplication};
 use metal_bridge::ops::{Convolution, Tensor};
 use metal_bridge::{Buffer, Choice, MetalBackend, MetalOps, Result, StorageMode};
+use metal_bridge_benches::beside::is_wanted;
 use metal_bridge_benches::data;
 use metal_bridge_benches::dnnl;
 use metal_bridge_benches::layers::{Layer, RESNET_50};
@@ -16,7 +17,7 @@ use metal_bridge_benches::rounds::{Contender, best_of, settled};
 
 const BUDGET: Duration = Duration::from_secs(3);
 /// For one layer.
-const BUDGET_OF_LAYER: Duration = Duration::from_millis(600);
+const BUDGET_OF_LAYER: Duration = Duration::from_millis(1200);
 
 type CblasSgemm = unsafe extern "C" fn(
     c_int,
@@ -220,12 +221,17 @@ fn main() -> Result<()> {
         println!("the device does not support Metal Performance Shaders");
         return Ok(());
     }
-    products(&ops, 1024)?;
+    if is_wanted("product") {
+        products(&ops, 1024)?;
+    }
     println!(
         "\n| convolution | MPS | kernels | oneDNN, NCHW | oneDNN, its choice | MPS of the better | kernels of it |"
     );
     println!("|---|---:|---:|---:|---:|---:|---:|");
-    for layer in &RESNET_50 {
+    for layer in RESNET_50
+        .iter()
+        .filter(|layer| is_wanted(&layer.to_string()))
+    {
         convolution(&ops, layer)?;
     }
     Ok(())
