@@ -22,8 +22,6 @@ mod pooling;
 mod products;
 mod random;
 mod reduction;
-mod reduction_axes;
-mod reduction_columns;
 mod resampling;
 pub mod rows;
 mod scan;

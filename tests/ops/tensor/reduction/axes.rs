@@ -4,11 +4,11 @@ use metal_bridge::Error;
 use metal_bridge::ops::{ArgReduction, DataType, Matmul, Reduction, Tensor, View};
 use rand::Rng;
 
-use super::layouts::{offsets, random_shape, random_strides};
-use super::reduction::{REDUCTIONS, VAR};
-use super::rows::both;
-use super::values::{read, room};
+use super::{REDUCTIONS, VAR};
 use crate::support::{buffer, ops, refused, rng, run};
+use crate::tensor::layouts::{offsets, random_shape, random_strides};
+use crate::tensor::rows::both;
+use crate::tensor::values::{read, room};
 
 #[test]
 fn every_layout_and_all_axes_give_sums_of_a_model() {

@@ -4,9 +4,12 @@ use half::{bf16, f16};
 use metal_bridge::ops::{ArgReduction, DataType, Ops, Reduction};
 use rand::Rng;
 
-use super::rows::{both, indices_of, lockstep, rows_of};
-use super::values::{Sample, half_unit, least, samples};
 use crate::support::{EPSILON, ops, rng};
+use crate::tensor::rows::{both, indices_of, lockstep, rows_of};
+use crate::tensor::values::{Sample, half_unit, least, samples};
+
+mod axes;
+mod columns;
 
 pub const VAR: Reduction = Reduction::Var { correction: 1 };
 

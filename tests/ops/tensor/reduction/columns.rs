@@ -5,18 +5,19 @@ use half::{bf16, f16};
 use metal_bridge::ops::{ArgReduction, Reduction, Tensor};
 use rand::Rng;
 
-use super::reduction::REDUCTIONS;
-use super::rows::{indices_of, rows_of};
-use super::values::{Sample, read, room};
+use super::REDUCTIONS;
 use crate::support::{EPSILON, buffer, ops, rng, run};
+use crate::tensor::rows::{indices_of, rows_of};
+use crate::tensor::values::{Sample, half_unit, read, room};
 
 /// Matrices, their rows and columns: less and more rows than a step takes, parts of all widths.
-const SHAPES: [[usize; 3]; 5] = [
+const SHAPES: [[usize; 3]; 6] = [
     [1, 5, 7],
     [1, 19, 8],
     [1, 8, 300],
     [3, 27, 45],
     [1, 3, 4500],
+    [1, 9000, 16],
 ];
 
 /// Small integers, whose sums are exact, and what is not finite among floats.
@@ -26,11 +27,11 @@ fn numbers<T: Sample>(count: usize) -> Vec<T> {
         .map(|_| T::nearest(rng.random_range(0..6).into()))
         .collect();
     if T::DATA_TYPE.is_float() {
-        for (place, value) in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY]
+        for (at, value) in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY]
             .into_iter()
             .enumerate()
         {
-            x[count / 2 + place] = T::nearest(value);
+            x[count / 2 + at] = T::nearest(value);
         }
     }
     x
@@ -81,7 +82,7 @@ fn agree<T: Sample>() {
 
 /// What two roundings to the type may be apart.
 fn room_of<T: Sample>() -> f64 {
-    2.0 * super::values::half_unit(T::DATA_TYPE)
+    2.0 * half_unit(T::DATA_TYPE)
 }
 
 #[test]
