@@ -82,8 +82,9 @@ static double product(const int64_t *lengths, int count) {
     return all;
 }
 
-/* Whether layouts of oneDNN's choice are worth the copies. Measured on two cores with AVX-512: with 200 operations for
- * each float copied they cost more than they gain, with 500 less; between these the measurements do not decide. */
+/* Whether layouts of oneDNN's choice are worth the copies. Measured on two cores with AVX-512: with fewer than 240
+ * operations for each float copied they cost more than they gain, with more than 360 less; in between the measurements
+ * do not decide. */
 static bool copies_pay(const entry *made) {
     const smtl_convolution *shape = &made->shape;
     const double results = product(shape->result_lengths, 4);
