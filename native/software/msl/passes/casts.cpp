@@ -39,6 +39,9 @@ bool is_functional_cast(const Source &source, Index begin, Index name, Index end
     if (!expression || past <= name + 3) return false;
     const std::vector<Range> values = source.split_commas({name + 2, past - 1});
     if (values.size() != 1 || source[name + 2].is("&") || source[name + 2].is("{")) return false;
+    // `half (*f)(half)`, `half (*)[2]`
+    const bool pointer = past == name + 4 || source[past].is("(") || source[past].is("[");
+    if (source[name + 2].is("*") && pointer) return false;
     // A function in a template argument list, or one that is declared: types in the parentheses, or a body behind them.
     for (Index i = name + 2; i + 1 < past;) {
         if (source[i].is("...")) return false;
@@ -55,11 +58,14 @@ bool is_operator_word(const Token &token) {
     return token.is_one_of(words);
 }
 
-// Past the signs and the casts before an operand.
+// Past the signs and the casts before an operand; `end` if they are more than anybody writes: each of many casts would
+// look through all behind it.
 Index skip_prefix(const Source &source, Index i, Index end, const Names &names) {
     constexpr std::array<std::string_view, 9> signs = {"-", "+", "!", "~", "*", "++", "--", "not", "compl"};
-    while (i < end) {
+    constexpr int most = 64;
+    for (int count = 0; i < end; ++count) {
         const Token &token = source[i];
+        if (count == most) return end;
         if (token.is("(")) {
             const Index past = source.skip_group(i, end);
             const Token &behind = source[past];

@@ -49,7 +49,7 @@ std::optional<std::size_t> add_template(const std::vector<Token> &tokens, std::s
             return std::nullopt;  // of a template that is an argument
         } else if (depth == 0 && (token.is("{") || token.is(";") || (angles == 0 && token.is("=")))) {
             const bool names = tokens[i - 1].is_identifier() && !tokens[i - 1].is("operator");
-            if (!token.is(";") && names && !type) return i - 1;
+            if (!token.is(";") && names && !type && angles == 0) return i - 1;
             if (!token.is("=") || !tokens[i - 1].is("operator")) return std::nullopt;
         } else if (depth == 0 && angles == 0 && token.is_identifier()) {
             templates.insert(token.text);
