@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <string_view>
 
 #include <dlfcn.h>
@@ -207,6 +208,9 @@ std::string name_for_loader(int file, size_t least) {
 /* From here on the list of loaded objects, which debuggers and profilers read, says where the file lies: the number of
  * its descriptor will be another file's. */
 void rename_object(void *handle, const std::string &path) {
+    // Threads that load one file get one object.
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
     link_map *map = nullptr;
     if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map->l_name == nullptr) return;
     if (std::strlen(map->l_name) >= path.size() && path != map->l_name)
