@@ -122,12 +122,15 @@ static void make_device(int number) {
 }
 
 static void release_everything(void) {
-    /* Command buffers that wait for an event go on. */
-    for (int i = 0; i < all.events.count; i++) mtb_event_signal(all.events.items[i].handle, UINT64_MAX, NULL);
     for (int i = 0; i < all.encoders.count; i++) drop_encoder(all.encoders.items[i]);
     for (int i = 0; i < all.commands.count; i++) {
         mtb_command_buffer_release(all.commands.items[i]->handle);
         drop_commands(all.commands.items[i]);
+    }
+    /* Those that wait for an event go on. Again and again, since one may signal a smaller value before it waits. */
+    for (int i = 0; i < 600000 && mtb_live_handles(MTB_HANDLE_COMMAND_BUFFER) > 0; i++) {
+        for (int j = 0; j < all.events.count; j++) mtb_event_signal(all.events.items[j].handle, UINT64_MAX, NULL);
+        usleep(100);
     }
     for (int i = 0; i < all.buffers.count; i++) mtb_buffer_release(all.buffers.items[i].handle);
     for (int i = 0; i < all.queues.count; i++) mtb_command_queue_release(all.queues.items[i].handle);
