@@ -7,7 +7,7 @@
 
 #define UNROLLED _Pragma("clang loop unroll(full)")
 
-// A thread that runs alone and yet has more than one at its side is to take as many results.
+// Whether a thread that runs alone takes several neighbouring results: `rows.width` of them.
 inline bool takes_columns(constant Rows &rows) { return BLOCK > short_block && is_alone && rows.width > 1; }
 
 // The results of a thread: where their first elements are, and where the first result goes.

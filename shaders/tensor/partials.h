@@ -24,8 +24,8 @@ struct Rows {
     float divisor;
     // The order of a scan.
     uint order;
-    // Threads side by side along the innermost dimension: a power of two that divides those of the threadgroup. Of a
-    // thread that takes whole rows: how many of neighbouring ones it takes, as columns.h has it.
+    // Threads side by side along the innermost dimension: a power of two that divides those of the threadgroup. For a
+    // thread that takes whole rows: how many neighbouring rows it takes (columns.h).
     uint width;
     uint kept_rank;
     uint rank;
