@@ -14,13 +14,13 @@ kernel void transpose(device const int *from [[buffer(0)]], device int *to [[buf
                       constant Shape &shape [[buffer(2)]], threadgroup int *tile [[threadgroup(0)]],
                       uint2 group [[threadgroup_position_in_grid]], uint2 in_group [[thread_position_in_threadgroup]])
 {
-    uint2 at = group * 8 + in_group;
-    if (at.x < shape.columns && at.y < shape.rows)
-        tile[in_group.y * 8 + in_group.x] = from[at.y * shape.columns + at.x];
+    uint2 read = group * 8 + in_group;
+    if (read.x < shape.columns && read.y < shape.rows)
+        tile[in_group.y * 8 + in_group.x] = from[read.y * shape.columns + read.x];
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    uint2 at = group.yx * 8 + in_group;
-    if (at.x < shape.rows && at.y < shape.columns)
-        to[at.y * shape.rows + at.x] = tile[in_group.x * 8 + in_group.y];
+    uint2 written = group.yx * 8 + in_group;
+    if (written.x < shape.rows && written.y < shape.columns)
+        to[written.y * shape.rows + written.x] = tile[in_group.x * 8 + in_group.y];
 }
 )";
 
