@@ -345,6 +345,7 @@ fn what_cannot_be_launched_is_said() {
         &["--buffer", "0=0"],
         &["--buffer", "0=@missing"],
         &["--buffer", "0=@empty"],
+        &["--buffer", "0=@/dev/zero"],
         &["--buffer", "0=int:1,x"],
         &["--buffer", "0=double:1"],
         &["--buffer", "0=uchar:256"],

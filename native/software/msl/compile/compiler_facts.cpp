@@ -55,15 +55,18 @@ std::string last_command(const std::string &printed) {
     return printed.substr(at == std::string::npos ? 0 : at + 1);
 }
 
-bool succeeded(const ProcessResult &result, std::string &errors) {
-    if (!result.succeeded && !result.errors.empty()) errors += result.errors + "\n";
+std::string unlike_clang(const std::string &clang) { return clang + ": does not answer as clang does\n"; }
+
+bool succeeded(const ProcessResult &result, const std::string &clang, std::string &errors) {
+    if (!result.succeeded) errors += result.errors + "\n";
+    if (result.silent) errors += unlike_clang(clang);
     return result.succeeded;
 }
 
 bool ask_macros(const std::string &clang, const std::string &work, const std::string &file, std::string &errors) {
     const ProcessResult result =
         run_process({clang, "-x", "c++", "-march=native", "-E", "-dM", "-o", file, "-"}, "", work);
-    return succeeded(result, errors);
+    return succeeded(result, clang, errors);
 }
 
 bool ask_link_command(const std::string &clang, const std::string &work, const std::string &file, std::string &errors) {
@@ -76,7 +79,7 @@ bool ask_link_command(const std::string &clang, const std::string &work, const s
         run_process({clang, "-###", "-shared", "-nostdlib", "-Wl,-z,now", "-Wl,--gc-sections", "-Wl,--build-id=none",
                      "-Wl,-init=,-fini=", "-o", output, object, "-Wl,--as-needed", "-lm", "-lgcc"},
                     "", work);
-    if (!succeeded(result, errors)) return false;
+    if (!succeeded(result, clang, errors)) return false;
     std::string command = last_command(result.errors);
     for (const auto &[path, name] :
          {std::pair(object, Toolchain::link_input), std::pair(output, Toolchain::link_output)}) {
@@ -95,7 +98,7 @@ bool ask_link_command(const std::string &clang, const std::string &work, const s
 // Among the words of the compiler's own command.
 bool ask_resources(const std::string &clang, const std::string &work, const std::string &file, std::string &errors) {
     const ProcessResult result = run_process({clang, "-###", "-x", "c++", "-fsyntax-only", "-"}, "", work);
-    if (!succeeded(result, errors)) return false;
+    if (!succeeded(result, clang, errors)) return false;
     const std::vector<std::string> words = split_command(last_command(result.errors));
     const auto option = std::find(words.begin(), words.end(), "-resource-dir");
     return option != words.end() && option + 1 != words.end() && write_file(file, option[1]);
@@ -107,8 +110,7 @@ bool ask_compiler(const std::string &clang, const std::string &folder, std::stri
     const bool good = make_folders(work) && ask_macros(clang, work, folder + macros_name, errors) &&
                       ask_link_command(clang, work, folder + link_name, errors) &&
                       ask_resources(clang, work, folder + resources_name, errors);
-    if (!good && (errors.size() == said || errors.find("without a message", said) != errors.npos))
-        errors += clang + ": does not answer as clang does\n";
+    if (!good && errors.size() == said) errors += unlike_clang(clang);
     remove_tree(work);
     return good;
 }

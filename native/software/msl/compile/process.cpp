@@ -201,7 +201,8 @@ ProcessResult run_process(const std::vector<std::string> &arguments, const std::
         result.errors = "error: " + arguments[0] + " needed more than " +
                         std::to_string(bounded(RLIMIT_AS, bounds.address_space).rlim_cur >> 20) + " MB of memory\n";
     }
-    if (!result.succeeded && result.errors.empty()) result.errors = silent_failure(arguments[0], folder);
+    result.silent = !result.succeeded && result.errors.empty();
+    if (result.silent) result.errors = silent_failure(arguments[0], folder);
     return result;
 }
 

@@ -182,6 +182,10 @@ void test_refusals() {
             {"static float4 v;", program},
             {"namespace n { thread uint v = 1; }", program},
             {"struct s { static int v; };", program},
+            {"struct s { int x; } v = {0};", program},
+            {"struct { int x; } const *v;", program},
+            {"enum e : int { one } v = one;", program},
+            {"struct s { static struct t { int x; } v; };", program},
             {"static int f() { static int n = 0; return n++; }", local},
             {"template <typename T> T f(T x) { if (x) { static T n[2]; return n[0]; } return x; }", local},
             {"void f(threadgroup atomic_float *t);", "'atomic_float' " + atomic},
@@ -233,6 +237,10 @@ static int f() { static constant int t[2] = {1, 2}; const int n = 0; return t[n]
 constant int *constant p = &a, *constant q[2] = {&a, &b};
 static constexpr constant int *constant r = &a;
 constant int &alias = a;
+struct table { int x; } constant rows[2] = {{1}, {2}}, *constant row = rows;
+constexpr constant enum { low = 1 } lowest = low;
+typedef struct { int x; } named;
+typedef struct tag { int x; } *to_tag;
 struct pointers { device float *x; constant int *y; static constant int *constant z; };
 constant int *constant pointers::z = p;
 device float *next(device float *x);

@@ -137,7 +137,7 @@ fn parse_length(text: &str) -> Result<usize, String> {
 fn parse_buffer(text: &str) -> Result<(usize, Contents), String> {
     let (index, contents) = parse_indexed(text)?;
     let bytes = if let Some(path) = contents.strip_prefix('@') {
-        fs::read(path).map_err(|error| format!("{path}: {error}"))?
+        read_buffer(path)?
     } else {
         match contents.split_once(':') {
             None => return Ok((index, Contents::Unwritten(parse_length(contents)?))),
@@ -151,6 +151,21 @@ fn parse_buffer(text: &str) -> Result<(usize, Contents), String> {
         ));
     }
     Ok((index, Contents::Written(bytes)))
+}
+
+fn read_buffer(path: &str) -> Result<Vec<u8>, String> {
+    let in_file = |error| format!("{path}: {error}");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        let file = fs::metadata(path).map_err(in_file)?.file_type();
+        if file.is_char_device() {
+            return Err(format!(
+                "{path} is a device, whose contents may have no end"
+            ));
+        }
+    }
+    fs::read(path).map_err(in_file)
 }
 
 fn parse_threadgroup_memory(text: &str) -> Result<(usize, usize), String> {

@@ -27,27 +27,40 @@ void check_program_variable(Source &source, const Declaration &declaration) {
     if (is_static && (stop.is("=") || stop.is(";") || stop.is("{"))) refuse_space(source, declaration.head_end - 1);
 }
 
-// A pointer variable lies somewhere itself, apart from what it points to: `constant float *constant p`.
-void check_program_pointers(Source &source, const Declaration &declaration) {
-    if (declaration.kind != DeclarationKind::variable) return;
+// A pointer variable lies somewhere itself, apart from what it points to: `constant float *constant p`. A declaration
+// that defines a type may have variables behind it: `struct A { int x; } a;`.
+void check_program_declarators(Source &source, const Declaration &declaration) {
     Specifiers specifiers;
     Index i = read_specifiers(source, declaration.begin, declaration.end, specifiers);
-    bool unchanging = false, is_static = !declaration.member;
+    if (!specifiers.typed || specifiers.alias) return;
+    const bool behind_type = specifiers.body != 0;
+    bool unchanging = false, lasting = false, is_static = !declaration.member;
     for (Index j = declaration.begin; j < i; ++j) {
-        if (source[j].is("using") || source[j].is("friend") || source[j].is("typedef")) return;
+        if (behind_type && j == specifiers.body) j = source.skip_group(j, i);
+        if (j == i) break;
+        if (source[j].is("using") || source[j].is("friend")) return;
         unchanging = unchanging || source[j].is("constexpr");
+        lasting = lasting || source[j].is("const");
         is_static = is_static || source[j].is("static");
     }
-    if (!specifiers.typed || specifiers.body != 0 || !is_static) return;
+    if (!is_static) return;
     for (bool more = true; more; ++i) {
         Declarator declarator;
         i = read_declarator(source, i, declaration.end - 1, declarator);
         more = i < declaration.end - 1 && source[i].is(",");
-        if (declarator.name == 0 || !declarator.indirect || declarator.reference || declarator.called) continue;
+        if (declarator.name == 0 || declarator.reference || declarator.called) continue;
         bool fixed = unchanging;
-        for (Index j = declarator.name; !source[j - 1].is("*") && j > declaration.begin; --j)
-            fixed = fixed || source[j - 1].is("const");
-        if (declarator.spaces.empty() && (!fixed || source.checking())) refuse_space(source, declarator.name);
+        if (declarator.indirect) {
+            for (Index j = declarator.name; !source[j - 1].is("*") && j > declaration.begin; --j)
+                fixed = fixed || source[j - 1].is("const");
+            if (!declarator.spaces.empty()) continue;
+        } else if (behind_type) {
+            fixed = fixed || lasting;
+            if (!specifiers.spaces.empty()) continue;
+        } else {
+            continue;
+        }
+        if (!fixed || source.checking()) refuse_space(source, declarator.name);
     }
 }
 
@@ -109,7 +122,7 @@ void ConstantVariables::edit(const Declaration &declaration) {
                      space_named(source_, i) == AddressSpace::threadgroup;  // which are refused elsewhere
         if (source_[i].is("constant") && constant == end) constant = i;
         // What it points to is constant, not the variable.
-        if (source_[i].is("*") || source_[i].is("&")) return check_program_pointers(source_, declaration);
+        if (source_[i].is("*") || source_[i].is("&")) return check_program_declarators(source_, declaration);
         if (source_[i].is("<")) {
             if (const auto past = source_.skip_angles(i, declaration.head_end)) {
                 i = *past;
@@ -144,6 +157,7 @@ ProgramConstants edit_constant_variables(Source &source, const Declarations &dec
         const bool prototype = declaration.kind == DeclarationKind::prototype && source.checking();
         if (declaration.kind == DeclarationKind::variable || (prototype && !declaration.erased))
             variables.edit(declaration);
+        if (declaration.kind == DeclarationKind::type) check_program_declarators(source, declaration);
     }
     return constants;
 }
