@@ -220,12 +220,13 @@ template <class Name> struct attribute {
     }
 };
 
-/* A tuple just large enough for the bound arguments: a plain aggregate, which the optimiser takes apart. */
-template <class... T> struct pack {};
-template <class Head, class... Tail> struct pack<Head, Tail...> {
-    Head head;
-    pack<Tail...> tail;
+/* What the arguments are bound to: a plain aggregate, which the optimiser takes apart. */
+template <unsigned I, class Bound> struct bound_argument {
+    Bound bound;
 };
+template <class, class... Bound> struct bound_arguments;
+template <unsigned... I, class... Bound>
+struct bound_arguments<indices<I...>, Bound...> : bound_argument<I, Bound>... {};
 
 SMTL_INLINE position load_position(const uint32_t (&from)[3]) { return {from[0], from[1], from[2]}; }
 
@@ -235,22 +236,14 @@ template <auto Function, class... Parameter, class... Descriptor>
 struct kernel<Function, void (*)(Parameter...), Descriptor...> {
     static_assert(sizeof...(Parameter) == sizeof...(Descriptor), "one descriptor for each parameter of the kernel");
 
-    template <class... Given> static SMTL_INLINE void call(pack<>, const group &, const thread &, Given &&...given) {
+    template <unsigned... I, class... Bound>
+    static SMTL_INLINE void call(bound_arguments<indices<I...>, Bound...> &arguments, const group &g, const thread &t) {
 #if SMTL_SANITIZE
         /* What becomes part of `run` before the instrumentation comes is not instrumented either. */
-        [[clang::noinline]] Function(static_cast<Given &&>(given)...);
+        [[clang::noinline]] Function(static_cast<bound_argument<I, Bound> &>(arguments).bound.get(g, t)...);
 #else
-        [[clang::always_inline]] Function(static_cast<Given &&>(given)...);
+        [[clang::always_inline]] Function(static_cast<bound_argument<I, Bound> &>(arguments).bound.get(g, t)...);
 #endif
-    }
-    template <class Head, class... Tail, class... Given>
-    static SMTL_INLINE void call(pack<Head, Tail...> &arguments, const group &g, const thread &t, Given &&...given) {
-        call(arguments.tail, g, t, static_cast<Given &&>(given)..., arguments.head.get(g, t));
-    }
-
-    template <class... Bound> static SMTL_INLINE pack<> make_pack() { return {}; }
-    template <class Head, class... Tail> static SMTL_INLINE pack<Head, Tail...> make_pack(Head head, Tail... tail) {
-        return {head, make_pack(tail...)};
     }
 
     /* Only the kernel itself is instrumented, not the way there. */
@@ -266,7 +259,9 @@ struct kernel<Function, void (*)(Parameter...), Descriptor...> {
         /* Each thread on a fiber of its own: an access has to be told from those of the other threads. */
         mark_blocking();
 #endif
-        auto arguments = make_pack(Descriptor::template bind<Parameter>(core)...);
+        using each = __make_integer_seq<index_list, unsigned, sizeof...(Parameter)>;
+        bound_arguments<each, decltype(Descriptor::template bind<Parameter>(core))...> arguments = {
+            {Descriptor::template bind<Parameter>(core)}...};
 
         /* Neighbours in x: short threadgroups cost little more than their work. */
         for (uint32_t left = core->threadgroup_run;;) {
