@@ -177,9 +177,11 @@ static size_t constant_size(MTLDataType type) {
     SMTL_REQUIRE(argument != NULL, where, @"function %@ takes no buffer at index %lu", _name,
                  (unsigned long)bufferIndex);
     const smtl_type *pointee = smtl_library_pointee(_library->_library, argument);
-    SMTL_REQUIRE(pointee != NULL && pointee->data_type == MTLDataTypeStruct, where,
-                 @"buffer %lu of function %@ is not an argument buffer: its type is not a structure of plain members",
-                 (unsigned long)bufferIndex, _name);
+    SMTL_REQUIRE(
+        pointee != NULL && pointee->data_type == MTLDataTypeStruct, where,
+        @"buffer %lu of function %@ is not an argument buffer: its type is not a structure of plain members with "
+        @"indices of their own",
+        (unsigned long)bufferIndex, _name);
     if (reflection != NULL) *reflection = SMTLReflectArgument(argument, _library);
     return [[SMTLArgumentEncoder alloc] initWithDevice:_library->_device structure:pointee owner:_library];
 }

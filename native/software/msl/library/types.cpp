@@ -318,17 +318,21 @@ bool TypeTable::fill(const smtl_library &library, const std::string &name, Struc
     found.type.size = facts.next();
     found.type.alignment = facts.next();
     std::uint64_t next = 0;
+    bool apart = true;
     for (const Member &member : *members) {
         const std::uint64_t offset = facts.next(), said = facts.next(), index = said == no_index ? next : said;
         const smtl_type *type = read_type(library, facts, found);
         next = index + type->argument_count;
+        for (const smtl_member &other : found.members)
+            apart =
+                apart && (next <= other.argument_index || other.argument_index + other.type->argument_count <= index);
         found.type.argument_count = std::max<std::size_t>(found.type.argument_count, next);
         found.members.push_back(
             {found.names.emplace_back(member.name).c_str(), offset, static_cast<std::uint32_t>(index), type});
     }
     found.type.members = found.members.data();
     found.type.member_count = found.members.size();
-    return facts.were_as_many() && found.whole;
+    return facts.were_as_many() && found.whole && apart;
 }
 
 // A structure that refers to itself is found while it is being filled. What lies deeper than real structures is not

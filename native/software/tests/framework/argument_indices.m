@@ -177,7 +177,7 @@ static void test_parameters_of_one_name(void) {
     [library release];
 }
 
-/* Nobody knows how many indices such a member takes, and so where those behind it are. */
+/* Nobody knows how many indices such a member takes, and so where those behind it are; or two have one index. */
 static void test_structures_that_are_not_plain(void) {
     static const char *const members[] = {
         "struct A { device int *a; device int *b; int f() const { return 1; } }; struct T { A x; device int *z; };",
@@ -185,6 +185,9 @@ static void test_structures_that_are_not_plain(void) {
         "union A { device int *a; float f; }; struct T { A x; device int *z; };",
         "template <class P> struct A { P a; P b; }; struct T { A<device int *> x; device int *z; };",
         "struct A { device int *a; int k : 3; }; struct B { A x; }; struct T { B y; device int *z; };",
+        "struct T { device int *x [[id(4)]]; device int *y [[id(4)]]; };",
+        "struct T { array<device int *, 4> x [[id(2)]]; float y [[id(5)]]; };",
+        "struct A { device int *a; device int *b; }; struct T { float y [[id(3)]]; A x [[id(2)]]; };",
     };
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         NSString *declarations = [NSString stringWithUTF8String:members[i]];
