@@ -16,5 +16,6 @@ C_STANDARD = -std=gnu17
 CXX_STANDARD = -std=c++20
 # Of the library alone: other threads may compile and run kernels while the process ends, so nothing that they use is destroyed.
 LIBRARY_CXX_FLAGS = -fno-c++-static-destructors
-NATIVE_FLAGS = -O2 -g1 -fPIC -pthread -fno-strict-aliasing -Wall -Wextra
+# A frame that is larger than a guard page would reach over it, into another thread's stack: such a frame touches each page.
+NATIVE_FLAGS = -O2 -g1 -fPIC -pthread -fno-strict-aliasing -fstack-clash-protection -Wall -Wextra
 LIBRARIES = gnustep-base objc BlocksRuntime stdc++ pthread dl m

@@ -1,9 +1,7 @@
 /* GCC's runtime initialises a class at its first message, holding a lock of its own; Foundation's +initialize methods
  * take Foundation's locks, which other threads hold while they send first messages. Two threads that meet there wait
- * for each other for ever. Foundation also fills variables of its own at first use with no lock at all:
- * +[NSAutoreleasePool new], which every thread calls when it ends, stores two methods one after the other and then
- * calls them. If the first two threads end together, one of them may call a method that is not stored yet. Therefore
- * one thread initialises what the software Metal's threads use, before there are other threads. */
+ * for each other for ever. Therefore one thread initialises what the software Metal's threads use, before there are
+ * other threads. */
 #include "SMTLFoundation.h"
 
 #include "SMTLProcessStrings.h"
@@ -56,7 +54,5 @@ void SMTLInitialiseFoundation(void) {
         [[NSThread currentThread] threadDictionary];
         /* The main queue tells the main thread of a block by this call. */
         [NSObject performSelectorOnMainThread:@selector(class) withObject:nil waitUntilDone:NO];
-        /* A message +new, and not @autoreleasepool, which sends +alloc and -init. */
-        [[NSAutoreleasePool new] drain];
     }
 }

@@ -21,6 +21,7 @@
 
 #import <Foundation/Foundation.h>
 #include <dlfcn.h>
+#include <objc/message.h>
 #include <objc/runtime.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -145,7 +146,21 @@ static void load_early(struct module *module, const struct image *image) {
     early[early_count++] = module;
 }
 
-static void load_all_early(void) { smtl_find_modules(load_early); }
+/* +[NSAutoreleasePool new] stores two methods at its first call with no lock, and then calls them. A program's threads
+ * may all begin with a pool, so the first call comes before there are threads. Message expressions of this file work
+ * only once its own module is loaded. */
+static void make_first_pool(void) {
+    typedef id (*message)(id, SEL);
+    const id pools = (id)objc_lookUpClass("NSAutoreleasePool");
+    const SEL make = sel_registerName("new"), drain = sel_registerName("drain");
+    const id pool = ((message)objc_msg_lookup(pools, make))(pools, make);
+    ((message)objc_msg_lookup(pool, drain))(pool, drain);
+}
+
+static void load_all_early(void) {
+    smtl_find_modules(load_early);
+    make_first_pool();
+}
 
 /* Before every initialiser that a program can ask for: the numbers up to 100 are not for programs. */
 __attribute__((section(".init_array.00001"), used)) static void (*const first_initialiser)(void) = load_all_early;

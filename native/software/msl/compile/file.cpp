@@ -9,6 +9,7 @@
 #include <exception>
 #include <fcntl.h>
 #include <filesystem>
+#include <memory>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,8 +19,8 @@ namespace {
 
 constexpr std::size_t piece_bytes = 1 << 16;
 
-// Fills `buffer` from `offset` on, as far as the file goes; nothing on failure.
-std::optional<std::size_t> read_piece(int file, std::size_t offset, char (&buffer)[piece_bytes]) {
+// Fills the piece from `offset` on, as far as the file goes; nothing on failure.
+std::optional<std::size_t> read_piece(int file, std::size_t offset, char *buffer) {
     std::size_t filled = 0;
     while (filled < piece_bytes) {
         const ssize_t count = pread(file, buffer + filled, piece_bytes - filled, static_cast<off_t>(offset + filled));
@@ -32,11 +33,12 @@ std::optional<std::size_t> read_piece(int file, std::size_t offset, char (&buffe
 }
 
 bool read_pieces(int file, std::size_t most, const std::function<void(std::string_view)> &take) {
-    char buffer[piece_bytes];
+    // The caller's stack may be small.
+    const auto buffer = std::make_unique<char[]>(piece_bytes);
     for (std::size_t offset = 0; offset < most; offset += piece_bytes) {
-        const std::optional<std::size_t> filled = read_piece(file, offset, buffer);
+        const std::optional<std::size_t> filled = read_piece(file, offset, buffer.get());
         if (!filled) return false;
-        take({buffer, std::min(*filled, most - offset)});
+        take({buffer.get(), std::min(*filled, most - offset)});
         if (*filled < piece_bytes) break;
     }
     return true;

@@ -3,7 +3,9 @@
 #include "framework_test.h"
 #include <malloc.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
 static id<MTLDevice> device;
 static id<MTLCommandQueue> queue;
@@ -143,10 +145,48 @@ static void test_sequence(void) {
     CHECK(smtl_live_objects(SMTL_OBJECT_BUFFER) == 0);
 }
 
-int main(void) {
+/* --- The first pools of a process --------------------------------------------------------------------------------- */
+
+enum {
+    BEGINNERS = 4
+};
+static pthread_barrier_t all_ready;
+extern char **environ;
+
+static void *begin_with_pool(void *unused) {
+    pthread_barrier_wait(&all_ready);
+    /* As @autoreleasepool does in programs that are compiled for the newer runtime. */
+    [[NSAutoreleasePool new] drain];
+    return unused;
+}
+
+/* Every thread of this process begins with a pool, at the same time, and nothing came before. */
+static int begin_together(void) {
+    pthread_t threads[BEGINNERS];
+    pthread_barrier_init(&all_ready, NULL, BEGINNERS);
+    for (int i = 0; i < BEGINNERS; i++) pthread_create(&threads[i], NULL, begin_with_pool, NULL);
+    for (int i = 0; i < BEGINNERS; i++) pthread_join(threads[i], NULL);
+    return 0;
+}
+
+/* Foundation's first pool is not safe to make on several threads: one process in six ended with a signal. */
+static void test_threads_may_begin_with_pools(void) {
+    char program[] = "/proc/self/exe", wish[] = "begin";
+    char *arguments[] = {program, wish, NULL};
+    for (int i = 0; i < 30; i++) {
+        pid_t child = 0;
+        int status = -1;
+        CHECK(posix_spawn(&child, program, NULL, NULL, arguments, environ) == 0 && waitpid(child, &status, 0) == child);
+        CHECK(status == 0);
+    }
+}
+
+int main(int count, char **arguments) {
+    if (count > 1 && strcmp(arguments[1], "begin") == 0) return begin_together();
     @autoreleasepool {
         device = MTLCreateSystemDefaultDevice();
         queue = [device newCommandQueueWithMaxCommandBufferCount:100];
+        RUN(test_threads_may_begin_with_pools);
         RUN(test_with_pool);
         RUN(test_sequence);
         RUN(test_growth);
