@@ -19,6 +19,8 @@ use compare::Comparison;
 use interface::Interface;
 
 static APPLES: LazyLock<Interface> = LazyLock::new(bindings::read);
+/// Shows what the comparison prints.
+const PAGE: &str = include_str!("../../docs/software-metal.md");
 const HEADERS: &str = "#import <Metal/Metal.h>\n#import <MetalPerformanceShadersGraph/MetalPerformanceShadersGraph.h>\n";
 
 #[test]
@@ -26,7 +28,8 @@ fn our_interface_is_apples() {
     let apples = &*APPLES;
     let ours = headers::read(HEADERS, &apples.values.keys().collect::<Vec<_>>());
     let comparison = Comparison::of(&ours, apples);
-    println!("{}", comparison.counts);
+    let counts = comparison.counts.to_string();
+    println!("{counts}");
     let differences = &comparison.differences;
     assert!(differences.is_empty(), "{}", differences.join("\n"));
     comparison.counts.expect_many();
@@ -36,6 +39,10 @@ fn our_interface_is_apples() {
         unexplained.is_empty(),
         "neither declared nor in absent.txt (or in absent.txt and not missing):\n{}",
         unexplained.join("\n")
+    );
+    assert!(
+        PAGE.contains(&format!("\n{counts}\n")),
+        "docs/software-metal.md does not show this line:\n{counts}"
     );
 }
 

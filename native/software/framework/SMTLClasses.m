@@ -1,5 +1,5 @@
-/* All of the software Metal's classes are initialised by one thread, before there are others: SMTLFoundation.m says
- * why. */
+/* One thread initialises the classes whose objects several threads may make first, before there are others:
+ * SMTLFoundation.m says why. */
 #include "SMTLClasses.h"
 
 #import "framework/command/SMTLBlitEncoder.h"

@@ -276,5 +276,5 @@ int main() {
     test_values();
     test_structures();
     test_lines();
-    return check::report("msl/constant_values_test");
+    return check::report("msl/function_constants_test");
 }

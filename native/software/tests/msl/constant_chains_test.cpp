@@ -1,5 +1,5 @@
 // Constants of a program that are made of function constants and of each other: random chains of them, in every form of
-// a declaration, against values that the test computes. Seeds are fixed; `constants_test N` goes through N
+// a declaration, against values that the test computes. Seeds are fixed; `constant_chains_test N` goes through N
 // programs.
 #include <random>
 #include <string>
@@ -256,5 +256,5 @@ void test_chains(std::uint64_t seed) {
 int main(int count, char **arguments) {
     const std::uint64_t programs = count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 4;
     for (std::uint64_t seed = 0; seed < programs; ++seed) test_chains(seed);
-    return check::report("msl/constants_test");
+    return check::report("msl/constant_chains_test");
 }
