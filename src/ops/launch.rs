@@ -9,7 +9,7 @@ use crate::metal::device::Size;
 use crate::metal::dispatches::Work;
 use crate::metal::hazards::Reach;
 use crate::metal::pipeline::ComputePipeline;
-use crate::ops::View;
+use crate::ops::view::{View, overlap};
 
 /// What a kernel does with a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,10 +85,9 @@ impl<'a> Operand<'a> {
 
     /// The range that the kernel reads or writes.
     fn reach(&self) -> Reach<'a> {
-        let start = self.view.offset();
         Reach {
             buffer: self.view.buffer(),
-            bytes: start..start.saturating_add(self.bytes),
+            bytes: self.view.range(self.bytes),
             access: match self.access {
                 Access::Read => metal::access::Access::Read,
                 Access::Write | Access::WriteInPlace => metal::access::Access::Write,
@@ -170,10 +169,8 @@ pub(crate) fn check_operands(function: &'static str, operands: &[Operand<'_>]) -
             .iter()
             .find(|other| operand.conflicts(other))
         {
-            let message = format!(
-                "{} and {} overlap in their buffer",
-                other.name, operand.name
-            );
+            let [theirs, own] = [other, operand].map(|one| one.view.range(one.bytes));
+            let message = overlap(other.name, theirs, operand.name, own);
             return Err(Error::InvalidArgument(Failure::new(function, message)));
         }
     }

@@ -1,5 +1,7 @@
 //! [`View`]: an address in a buffer, and the checks that every operation makes before it binds one.
 
+use std::ops::Range;
+
 use crate::error::{Error, Failure, Result};
 use crate::metal::buffer::Buffer;
 
@@ -58,6 +60,11 @@ impl<'a> View<'a> {
         Ok(())
     }
 
+    /// Where the `bytes` bytes from here lie in the buffer.
+    pub(crate) fn range(&self, bytes: usize) -> Range<usize> {
+        self.offset..self.offset.saturating_add(bytes)
+    }
+
     /// Whether the `bytes` bytes from here and the `other_bytes` bytes of `other` have any in common.
     pub(crate) fn overlaps(&self, bytes: usize, other: &View<'_>, other_bytes: usize) -> bool {
         self.buffer.is_same(other.buffer)
@@ -70,4 +77,9 @@ impl<'a> From<&'a Buffer> for View<'a> {
     fn from(buffer: &'a Buffer) -> View<'a> {
         View::new(buffer, 0)
     }
+}
+
+/// What an error says of two operands with bytes in common.
+pub(crate) fn overlap(a: &str, a_bytes: Range<usize>, b: &str, b_bytes: Range<usize>) -> String {
+    format!("{a} and {b} overlap in their buffer: bytes {a_bytes:?} and {b_bytes:?}")
 }

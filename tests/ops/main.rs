@@ -11,6 +11,7 @@ mod batch;
 mod choice;
 mod chosen;
 mod embed;
+mod error_texts;
 mod gate;
 mod linear;
 mod matmul_at_once;

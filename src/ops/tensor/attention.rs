@@ -127,7 +127,7 @@ impl Ops {
     ) -> Result<()> {
         const FUNCTION: &str = "Ops::scaled_dot_product_attention";
         let (q, k, v, y) = (q.into(), k.into(), v.into(), y.into());
-        require_float(FUNCTION, &q)?;
+        require_float(FUNCTION, "q", &q)?;
         for (name, tensor) in [("k", &k), ("v", &v), ("y", &y)] {
             require_type(FUNCTION, name, tensor, q.data_type())?;
         }

@@ -141,7 +141,7 @@ impl Ops {
         convolution: &Convolution<D>,
     ) -> Result<()> {
         let Tensors { x, weight, bias, y } = tensors;
-        require_float(function, &x)?;
+        require_float(function, "x", &x)?;
         require_type(function, "weight", &weight, x.data_type())?;
         require_type(function, "y", &y, x.data_type())?;
         y.require_own_elements(function, "y")?;

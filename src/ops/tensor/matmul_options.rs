@@ -61,8 +61,9 @@ fn unsupported<T>(message: String) -> Result<T> {
 impl Matmul<'_> {
     /// Checks what the types allow; the number of the activation in the kernel.
     pub(super) fn check(&self, a: &Tensor<'_>, y: &Tensor<'_>) -> Result<u32> {
-        if !self.alpha.is_finite() || !self.beta.is_finite() {
-            return invalid("alpha and beta must be finite".into());
+        let factors = [("alpha", self.alpha), ("beta", self.beta)];
+        if let Some((name, factor)) = factors.iter().find(|(_, factor)| !factor.is_finite()) {
+            return invalid(format!("{name} is {factor}: it must be finite"));
         }
         let scales = [("scale_a", &self.scale_a), ("scale_b", &self.scale_b)];
         let given = scales.iter().find(|(_, scale)| scale.is_some());

@@ -277,7 +277,7 @@ impl Ops {
         statistics: Option<Statistics<'_>>,
     ) -> Result<()> {
         require_type(function, "y", &y, x.data_type())?;
-        require_float(function, &x)?;
+        require_float(function, "x", &x)?;
         require_axes(function, &x, axes)?;
         require_shape(function, &x, &y)?;
         if !(norm.epsilon >= 0.0 && norm.epsilon.is_finite()) {

@@ -247,7 +247,7 @@ impl Operation {
         arguments: impl FnOnce(ImagesArguments) -> A,
     ) -> Result<()> {
         let function = self.function;
-        require_float(function, &x)?;
+        require_float(function, "x", &x)?;
         require_type(function, "y", &y, x.data_type())?;
         y.require_own_elements(function, "y")?;
         let refused = |message| Err(Error::InvalidArgument(Failure::new(function, message)));

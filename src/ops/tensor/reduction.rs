@@ -127,7 +127,7 @@ impl Ops {
         require_type(FUNCTION, "y", &y, x.data_type())?;
         if !reduction.has(x.data_type()) {
             let message = format!(
-                "{reduction:?} does not support elements of type {}",
+                "x has elements of type {}, which {reduction:?} does not support",
                 x.data_type().name()
             );
             return Err(Error::Unsupported(Failure::new(FUNCTION, message)));
@@ -207,7 +207,7 @@ pub(super) fn require_axes(
         let message = if axis >= x.rank() {
             format!("x of shape {:?} does not have an axis {axis}", x.shape())
         } else if std::mem::replace(&mut named[axis], true) {
-            format!("the axis {axis} is named twice")
+            format!("the axis {axis} of x is named twice")
         } else {
             continue;
         };

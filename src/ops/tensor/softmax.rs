@@ -60,7 +60,7 @@ impl Ops {
         (x, axis, y): (Tensor<'_>, usize, Tensor<'_>),
     ) -> Result<()> {
         require_type(function, "y", &y, x.data_type())?;
-        require_float(function, &x)?;
+        require_float(function, "x", &x)?;
         require_axes(function, &x, &[axis])?;
         if x.shape() != y.shape() {
             let message = format!(

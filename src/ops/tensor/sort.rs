@@ -187,9 +187,12 @@ impl Ops {
                 return Err(invalid(function, message));
             }
             operands.push(write_operand(function, "y", y)?);
-            self.gather_for(function, None, (x, axis, indices, *y))?;
         }
+        // Before the gather, which calls the indices `index`.
         check_operands(function, &operands)?;
+        if let Some(y) = y {
+            self.gather_for(function, None, (x, axis, indices, y))?;
+        }
         if indices.count() == 0 {
             return Ok(());
         }

@@ -177,13 +177,14 @@ impl Ops {
         require_type(FUNCTION, "x", &x, y.data_type())?;
         if !operation.has(y.data_type()) {
             let message = format!(
-                "{operation:?} does not support elements of type {}",
-                y.data_type().name()
+                "x has elements of type {}, which {operation:?} does not support",
+                x.data_type().name()
             );
             return Err(Error::Unsupported(Failure::new(FUNCTION, message)));
         }
         if !parameter.is_finite() {
-            let message = format!("the parameter of {operation:?} must be finite");
+            let message =
+                format!("the parameter of {operation:?} is {parameter}: it must be finite");
             return Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
         }
         Elementwise {

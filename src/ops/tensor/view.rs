@@ -2,9 +2,9 @@
 
 use crate::error::{Error, Failure, Result};
 use crate::metal::buffer::Buffer;
-use crate::ops::View;
 use crate::ops::tensor::data_type::{DataType, Element};
 use crate::ops::tensor::layout::{Layout, MAX_RANK};
+use crate::ops::view::{View, overlap};
 
 /// Elements of one type in a buffer, in up to [`MAX_RANK`] dimensions. Making one checks only that the shape can be said;
 /// each operation checks that the elements are inside the buffer, and names the tensor that is not.
@@ -219,10 +219,10 @@ impl<'a> Tensor<'a> {
             return Ok(false);
         }
         let rest = match may_be {
-            Some(_) => ", but are not the same elements",
+            Some(_) => ", and are not the same elements",
             None => "",
         };
-        let message = format!("{name} and y overlap in their buffer{rest}");
+        let message = message + rest;
         Err(Error::InvalidArgument(Failure::new(function, message)))
     }
 
@@ -240,6 +240,7 @@ impl<'a> Tensor<'a> {
                 Error::OutOfRange(Failure::new(function, message))
             })
     }
+        let message = overlap(name, self.view.range(bytes), "y", y.view.range(y_bytes));
 }
 
 /// All of a buffer as `f32`, in one dimension: what calls on plain buffers mean.

@@ -358,14 +358,14 @@ pub(super) fn require_type(
     Err(Error::InvalidArgument(Failure::new(function, message)))
 }
 
-/// An error unless `x` has elements of one of the floats.
-pub(super) fn require_float(function: &'static str, x: &Tensor<'_>) -> Result<()> {
-    if x.data_type().is_float() {
+/// An error unless `tensor` has elements of one of the floats.
+pub(super) fn require_float(function: &'static str, name: &str, tensor: &Tensor<'_>) -> Result<()> {
+    if tensor.data_type().is_float() {
         return Ok(());
     }
     let message = format!(
-        "this operation needs elements of a float type, not {}",
-        x.data_type().name()
+        "{name} has elements of type {}, but this operation needs f32, f16 or bf16",
+        tensor.data_type().name()
     );
     Err(Error::Unsupported(Failure::new(function, message)))
 }

@@ -30,4 +30,4 @@ mod softmax;
 mod sort;
 mod spread;
 mod unary;
-mod values;
+pub mod values;

@@ -239,7 +239,7 @@ fn bad_sorts_are_refused_by_name() {
     );
     says(
         sort(0, x(&[64]), x(&[64]), indices(&[64])),
-        "y and x overlap",
+        "x and y overlap",
     );
     let integers = Tensor::of::<i32>(&y_buffer, &[64]).unwrap();
     says(

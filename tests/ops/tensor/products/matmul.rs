@@ -304,7 +304,7 @@ fn bad_products_are_refused_by_name() {
         x(&[2, 2]),
         x(&[2, 2]),
         y(&[2, 2]),
-        "alpha and beta must be finite",
+        "alpha is NaN: it must be finite",
     );
     let half = Tensor::of::<f16>(&x_buffer, &[2, 2]).unwrap();
     let error = says(

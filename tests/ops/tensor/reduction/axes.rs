@@ -162,7 +162,10 @@ fn bad_reductions_are_refused_by_name() {
         assert!(error.to_string().contains(text), "{error}");
     };
     says(sum(x, &[3], y(&[2, 3])), "does not have an axis 3");
-    says(sum(x, &[1, 1], y(&[2, 4])), "the axis 1 is named twice");
+    says(
+        sum(x, &[1, 1], y(&[2, 4])),
+        "the axis 1 of x is named twice",
+    );
     for shape in [&[3, 4][..], &[2, 4, 1], &[2, 3, 4], &[2], &[2, 4, 1, 1]] {
         says(
             sum(x, &[1], y(shape)),
