@@ -10,7 +10,7 @@
 //! | SiLU gate | [`Ops::silu_multiply`] | `gate.metal` |
 //! | functions of one tensor, of two, comparisons, for all types and strides | [`Ops::unary`], [`Ops::binary`], [`Ops::compare`] | `tensor/unary.metal`, `tensor/binary.metal` |
 //! | other types and layouts, the choice between two tensors | [`Ops::convert`], [`Ops::select`] | `tensor/convert.metal`, `tensor/select.metal` |
-//! | tensors one behind the other, padded, repeated, filled; views: [`Tensor::narrow`], [`Tensor::permute`], [`Tensor::broadcast_to`] | [`Ops::concat`], [`Ops::pad`], [`Ops::tile`], [`Ops::repeat`], [`Ops::fill`] | `tensor/select.metal` |
+//! | tensors one behind the other, padded, repeated, filled; views: [`Tensor::narrow`], [`Tensor::step`], [`Tensor::permute`], [`Tensor::broadcast_to`] | [`Ops::concat`], [`Ops::pad`], [`Ops::tile`], [`Ops::repeat`], [`Ops::fill`] | `tensor/select.metal` |
 //! | elements by index | [`Ops::gather`], [`Ops::index_select`], [`Ops::embedding`], [`Ops::scatter`], [`Ops::scatter_add`] | `tensor/index.metal` |
 //! | triangles of matrices, rows with a one at an index | [`Ops::triu`], [`Ops::tril`], [`Ops::one_hot`] | `tensor/mask.metal` |
 //! | sums and products up to each element | [`Ops::cumsum`], [`Ops::cumprod`] | `tensor/scan.metal` |

@@ -147,6 +147,19 @@ impl Layout {
         Some((narrowed, skipped))
     }
 
+    /// Only every `step`-th element along `axis`, the first one too; none if there is not such an axis or if `step` is 0.
+    pub(crate) fn stepped(&self, axis: usize, step: usize) -> Option<Layout> {
+        let size = *self.shape().get(axis)?;
+        if step == 0 {
+            return None;
+        }
+        let mut stepped = *self;
+        stepped.shape[axis] = size.div_ceil(step);
+        // With two elements the step is less than the size, but the stride of an empty tensor may be anything.
+        stepped.strides[axis] = self.strides[axis].saturating_mul(step);
+        Some(stepped)
+    }
+
     /// Whether two positions certainly have memory of their own. Sorted by stride, each dimension has to step over all that the
     /// ones before it reach.
     pub(crate) fn is_injective(&self) -> bool {

@@ -116,6 +116,28 @@ impl<'a> Tensor<'a> {
         })
     }
 
+    /// Every `step`-th element along `axis`, from the first one on: element `i` is the old element `i * step`, and the size
+    /// becomes `size.div_ceil(step)`. After [`Tensor::narrow`] that is a slice with a start, an end and a step.
+    ///
+    /// Strides are not negative, so a view cannot reverse an axis: [`Ops::index_select`](crate::ops::Ops::index_select) with
+    /// the positions from the last to the first copies it reversed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] if `step` is 0; [`Error::OutOfRange`] if the tensor does not have such an axis.
+    pub fn step(&self, axis: usize, step: usize) -> Result<Tensor<'a>> {
+        const FUNCTION: &str = "Tensor::step";
+        if step == 0 {
+            let message = format!("the step along axis {axis} must be at least 1, not 0");
+            return Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
+        }
+        let layout = self.layout.stepped(axis, step).ok_or_else(|| {
+            let message = format!("the shape {:?} does not have an axis {axis}", self.shape());
+            Error::OutOfRange(Failure::new(FUNCTION, message))
+        })?;
+        Ok(Tensor { layout, ..*self })
+    }
+
     /// The same elements in a larger shape: dimensions are matched from the last, and one of size 1, or one that is missing,
     /// repeats.
     ///
@@ -218,6 +240,7 @@ impl<'a> Tensor<'a> {
         if !self.view.overlaps(bytes, &y.view, y_bytes) {
             return Ok(false);
         }
+        let message = overlap(name, self.view.range(bytes), "y", y.view.range(y_bytes));
         let rest = match may_be {
             Some(_) => ", and are not the same elements",
             None => "",
@@ -240,7 +263,6 @@ impl<'a> Tensor<'a> {
                 Error::OutOfRange(Failure::new(function, message))
             })
     }
-        let message = overlap(name, self.view.range(bytes), "y", y.view.range(y_bytes));
 }
 
 /// All of a buffer as `f32`, in one dimension: what calls on plain buffers mean.

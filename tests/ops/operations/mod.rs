@@ -35,6 +35,25 @@ what `MetalBackend::tensor_at` finds at such an address.
 
 ";
 
+const VIEWS: &str = "
+## Views
+
+These make a `Tensor` of the same elements, of any type, and move nothing. Every operation takes the view, and `convert` copies it.
+Strides are not negative, so a view cannot reverse an axis: `index_select` with the positions from the last to the first copies it
+reversed.
+
+| view | call of `Tensor` | what it is |
+|---|---|---|
+";
+
+/// What views are called elsewhere, and the methods that make them.
+const VIEW_NAMES: [(&str, &str); 4] = [
+    ("slice", "narrow"),
+    ("slice with a step, after `narrow`", "step"),
+    ("permute, transpose", "permute"),
+    ("broadcast, expand", "broadcast_to"),
+];
+
 const ENGINE: &str = "
 ## Of the Llama engine
 
@@ -68,6 +87,10 @@ fn page(sources: &Sources) -> String {
         );
     }
     page += ENGINE;
+    page += VIEWS;
+    for (name, method) in VIEW_NAMES {
+        page += &format!("| {name} | `{method}` | {} |\n", sources.views[method]);
+    }
     page += "| call of `Ops` | kernel | `MetalOps` |\n|---|---|---|\n";
     for (name, method) in sources
         .methods
@@ -143,6 +166,13 @@ fn the_page_has_all_calls_and_functions() {
         .collect();
     assert_eq!(missing, [""; 0], "calls without a row");
     for (name, variants) in &sources.enums {
+    let views = BTreeSet::from(VIEW_NAMES.map(|(_, method)| method));
+    let methods = sources.views.keys().map(String::as_str);
+    assert_eq!(
+        methods.collect::<BTreeSet<_>>(),
+        views,
+        "views without a row"
+    );
         for variant in variants {
             let function = format!("{name}::{variant}");
             let is_there = |row: &Row| row.variant() == Some(&function);

@@ -24,6 +24,8 @@ pub struct Sources {
     pub methods: BTreeMap<String, Method>,
     /// The variants of the enumerations that have a constant `ALL`, of those in `src/ops/tensor/` that name functions.
     pub enums: BTreeMap<String, Vec<String>>,
+    /// The first sentences of the documentation of the methods of `Tensor` that give another view of its elements.
+    pub views: BTreeMap<String, String>,
     /// The kernels, or what several of them begin with, each behind its file below `shaders/`.
     kernels: Vec<(String, String)>,
     /// The calls of `MetalOps`.
@@ -56,6 +58,7 @@ impl Sources {
         let mut sources = Sources {
             methods: BTreeMap::new(),
             enums: BTreeMap::new(),
+            views: BTreeMap::new(),
             kernels: Vec::new(),
             at_once: Vec::new(),
         };
@@ -75,6 +78,7 @@ impl Sources {
             sources.read_methods(text);
             sources.read_enums(text);
         }
+        sources.read_views(&ops[1]["view.rs"]);
         for text in texts("src/backend").values() {
             sources.read_calls_at_once(text);
         }
@@ -110,6 +114,27 @@ impl Sources {
                     };
                     self.methods.insert(name(rest).to_owned(), method);
                 }
+            }
+            documentation = String::new();
+        }
+    }
+
+    fn read_views(&mut self, text: &str) {
+        let mut documentation = String::new();
+        for line in text.lines() {
+            if let Some(text) = line.strip_prefix("    ///") {
+                documentation += text;
+                continue;
+            }
+            let rest = line.strip_prefix("    pub fn ").filter(|rest| {
+                rest.contains("(&self") && rest.ends_with("-> Result<Tensor<'a>> {")
+            });
+            if let Some(rest) = rest {
+                let (sentence, _) = documentation
+                    .split_once(". ")
+                    .unwrap_or_else(|| documentation.split_once(". #").expect("a sentence"));
+                let sentence = sentence.trim().to_owned();
+                self.views.insert(name(rest).to_owned(), sentence);
             }
             documentation = String::new();
         }

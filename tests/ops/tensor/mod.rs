@@ -29,5 +29,6 @@ mod scatter;
 mod softmax;
 mod sort;
 mod spread;
+mod steps;
 mod unary;
 pub mod values;
