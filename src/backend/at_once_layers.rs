@@ -1,12 +1,14 @@
-//! Reductions, norms, convolutions, poolings and attention of [`MetalOps`](crate::MetalOps) on tensors.
+//! Products with weights, reductions, norms, convolutions, poolings and attention of [`MetalOps`](crate::MetalOps) on tensors.
 
 use crate::backend::at_once::at_once;
 use crate::ops::{
     ArgReduction, Attention, Convolution, Interpolation, Norm, Pooling, Reduction,
-    RunningStatistics, Tensor, Windows,
+    RunningStatistics, Tensor, Weight, Windows,
 };
 
 at_once! {
+    matmul_weights(weight: &Weight, x: impl Into<Tensor<'a>>, y: impl Into<Tensor<'a>>);
+    matmul_weights_add(weight: &Weight, x: impl Into<Tensor<'a>>, y: impl Into<Tensor<'a>>);
     reduce(reduction: Reduction, x: impl Into<Tensor<'a>>, axes: &[usize], y: impl Into<Tensor<'a>>);
     arg_reduce(reduction: ArgReduction, x: impl Into<Tensor<'a>>, axis: usize, y: impl Into<Tensor<'a>>);
     softmax(x: impl Into<Tensor<'a>>, axis: usize, y: impl Into<Tensor<'a>>);

@@ -2,13 +2,13 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::error::Result;
+use crate::error::{Error, Failure, Result};
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
 use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
-use crate::ops::{LaneExecution, Ops, View, Weight, WeightType};
+use crate::ops::{DataType, LaneExecution, Ops, Tensor, View, Weight, WeightType};
 
 /// Up to this many rows of x the matrix-vector kernels are used: they read the weights once for four rows.
 const MATVEC_MAX_ROWS: usize = 8;
@@ -100,6 +100,45 @@ impl Ops {
         )
     }
 
+    /// `y = x . W^T` on tensors: `x` is `[.., weight.columns()]`, `y` is `[.., weight.rows()]` with the same dimensions before
+    /// the last, both f32, row-major and without gaps. Weights are of any [`WeightType`]. Kernels and arithmetic are those of
+    /// [`Ops::linear`]. A bias or an activation takes an elementwise call after this one.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Ops::linear`]; [`Error::Unsupported`] if `x` does not have elements of type f32;
+    /// [`Error::InvalidArgument`] if `y` has another type, or if shapes do not fit or have gaps.
+    pub fn matmul_weights<'a>(
+        &self,
+        encoder: &mut ComputeEncoder<'_>,
+        weight: &Weight,
+        x: impl Into<Tensor<'a>>,
+        y: impl Into<Tensor<'a>>,
+    ) -> Result<()> {
+        const FUNCTION: &str = "Ops::matmul_weights";
+        let (x, y) = (x.into(), y.into());
+        let m = rows_of(FUNCTION, weight, &x, &y)?;
+        self.product(encoder, FUNCTION, weight, x.view(), y.view(), m, false)
+    }
+
+    /// `y += x . W^T`, as [`Ops::matmul_weights`] otherwise. Kernels are those of [`Ops::linear`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Ops::matmul_weights`].
+    pub fn matmul_weights_add<'a>(
+        &self,
+        encoder: &mut ComputeEncoder<'_>,
+        weight: &Weight,
+        x: impl Into<Tensor<'a>>,
+        y: impl Into<Tensor<'a>>,
+    ) -> Result<()> {
+        const FUNCTION: &str = "Ops::matmul_weights_add";
+        let (x, y) = (x.into(), y.into());
+        let m = rows_of(FUNCTION, weight, &x, &y)?;
+        self.product(encoder, FUNCTION, weight, x.view(), y.view(), m, true)
+    }
+
     #[allow(clippy::too_many_arguments)]
     fn product(
         &self,
@@ -182,6 +221,54 @@ impl Ops {
         let rows = lanes / tuning.lanes_per_row * MATVEC_ROWS_PER_LANE;
         (kernel, lanes, rows)
     }
+}
+
+/// The number of rows of `x`, if it and `y` are what a product with `weight` takes and gives.
+fn rows_of(
+    function: &'static str,
+    weight: &Weight,
+    x: &Tensor<'_>,
+    y: &Tensor<'_>,
+) -> Result<usize> {
+    let invalid = |message| Err(Error::InvalidArgument(Failure::new(function, message)));
+    if x.data_type() != DataType::F32 {
+        let message = format!(
+            "x has elements of type {}, but weights are multiplied by f32",
+            x.data_type().name()
+        );
+        return Err(Error::Unsupported(Failure::new(function, message)));
+    }
+    if y.data_type() != DataType::F32 {
+        return invalid(format!(
+            "y has elements of type {}, but the product has f32",
+            y.data_type().name()
+        ));
+    }
+    let (n, k) = (weight.rows(), weight.columns());
+    for (name, tensor, size) in [("x", x, k), ("y", y, n)] {
+        if tensor.shape().last() != Some(&size) {
+            return invalid(format!(
+                "{name} has the shape {:?}, but weights of {n} rows and {k} columns need [.., {size}]",
+                tensor.shape()
+            ));
+        }
+        if !tensor.layout().is_contiguous() {
+            return invalid(format!(
+                "{name} has the strides {:?} for the shape {:?}: it must be row-major without gaps",
+                tensor.strides(),
+                tensor.shape()
+            ));
+        }
+    }
+    let [x_rows, y_rows] = [x, y].map(|tensor| &tensor.shape()[..tensor.rank() - 1]);
+    if x_rows != y_rows {
+        return invalid(format!(
+            "y has the shape {:?}, but x of shape {:?} needs the same sizes before the last",
+            y.shape(),
+            x.shape()
+        ));
+    }
+    Ok(x.count() / k)
 }
 
 /// The kernels of a format of weights.

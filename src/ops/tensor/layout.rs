@@ -160,6 +160,12 @@ impl Layout {
         Some(stepped)
     }
 
+    /// Whether the elements are row-major without gaps.
+    pub(crate) fn is_contiguous(&self) -> bool {
+        let plain = Layout::contiguous(self.shape());
+        self.count() == 0 || plain.is_some_and(|plain| self.is_same(&plain))
+    }
+
     /// Whether two positions certainly have memory of their own. Sorted by stride, each dimension has to step over all that the
     /// ones before it reach.
     pub(crate) fn is_injective(&self) -> bool {

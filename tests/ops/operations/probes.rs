@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use metal_bridge::ops::{
     ArgReduction, Attention, Binary, Comparison, Convolution, DataType, Interpolation, Matmul,
-    Norm, Pooling, Random, Reduction, ScanOrder, SortOrder, Tensor, Unary, Windows,
+    Norm, Pooling, Random, Reduction, ScanOrder, SortOrder, Tensor, Unary, Weight, WeightType,
+    Windows,
 };
 use metal_bridge::{Buffer, ComputeEncoder, DispatchType, Error, Result};
 
@@ -216,6 +217,10 @@ fn product(e: &mut ComputeEncoder<'_>, p: &Probe<'_>) -> Result<()> {
     ops().matmul(e, options, a, b, p.y_of(y, &[0, FREE, 2, 3]))
 }
 
+fn weight(p: &Probe<'_>) -> Weight {
+    Weight::new(p.inputs.clone(), 0, 3, 4, WeightType::F32).expect("3 rows of 4")
+}
+
 /// The rest of what the convolutions take.
 fn depthwise() -> Convolution<1> {
     Convolution {
@@ -250,6 +255,8 @@ pub fn rows() -> Vec<Row> {
         "cast, copy" convert: DataType::ALL.into_iter().try_for_each(|to| ops().convert(e, p.x("x", A), p.y_of(to, A)));
         "fill" fill: typed!(p.data_type, zero => ops().fill(e, zero, p.y(A)));
         "matmul" matmul: product(e, p);
+        "product with weights" matmul_weights(&weight(p), p.x("x", &[0, 4]), p.y(&[0, 3]));
+        "product with weights, added" matmul_weights_add(&weight(p), p.x("x", &[0, 4]), p.y(&[0, 3]));
         "" each f of Reduction reduce(f, p.x("x", C), &[2], p.y(A));
         "arg" each f of ArgReduction arg_reduce(f, p.x("x", C), 2, p.y_of(U32, A));
         "cumsum" cumsum(p.x("x", A), 1, ScanOrder::default(), p.y(A));

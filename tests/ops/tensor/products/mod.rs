@@ -2,6 +2,7 @@
 
 mod matmul;
 mod matmul_int8;
+mod weights;
 
 use metal_bridge::Buffer;
 use metal_bridge::ops::{DataType, Matmul, Tensor, Unary, View};
