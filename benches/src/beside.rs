@@ -1,15 +1,23 @@
 //! Lines of the table that sets the software device beside what the machine can do.
 
+use std::ffi::OsStr;
+use std::path::Path;
 use std::time::Duration;
 
-/// Whether the arguments of the benchmark name a part of this line's name, or nothing.
+/// Whether the arguments of the benchmark name a part of this line's name, the benchmark itself, or nothing.
 pub fn is_wanted(name: &str) -> bool {
+    let mut arguments = std::env::args();
+    let program = arguments.next().unwrap_or_default();
+    let file = Path::new(&program).file_stem().and_then(OsStr::to_str);
+    // Cargo appends `-` and a hash to the benchmark's name.
+    let own = file.map(|file| file.rsplit_once('-').map_or(file, |(own, _)| own));
     // Cargo adds `--bench`.
-    let mut wanted = std::env::args()
-        .skip(1)
+    let mut wanted = arguments
         .filter(|argument| !argument.starts_with('-'))
         .peekable();
-    wanted.peek().is_none() || wanted.any(|part| name.contains(&part))
+    // `cargo bench ops` gives its word to every benchmark.
+    let means = |word: String| own == Some(&word) || name.contains(&word);
+    wanted.peek().is_none() || wanted.any(means)
 }
 
 /// A line of the table.
