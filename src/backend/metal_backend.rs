@@ -242,6 +242,9 @@ impl MetalBackend {
 
     /// The pipeline of a registered kernel, made when it is first asked for.
     ///
+    /// It does not find the crate's own kernels: most need function constants, and only [`Ops`](crate::ops::Ops) knows these and
+    /// the layout of the arguments.
+    ///
     /// # Errors
     ///
     /// [`Error::NotFound`] if no source that was registered has the kernel; those of
