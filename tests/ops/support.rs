@@ -65,17 +65,23 @@ pub fn run(encode: impl FnOnce(&mut ComputeEncoder<'_>) -> Result<()>) {
         .expect("completes");
 }
 
-/// Encodes with `encode`, which has to fail, and gives its error; the command buffer is dropped.
+/// Encodes with `encode`, which has to fail, and gives its error. What was encoded before the error runs, so that a test
+/// which looks at the results sees it.
 pub fn refused(encode: impl FnOnce(&mut ComputeEncoder<'_>) -> Result<()>) -> metal_bridge::Error {
-    let mut commands = rig().queue.command_buffer().expect("a command buffer");
-    let mut encoder = commands
-        .compute_command_encoder(DispatchType::Serial)
-        .expect("an encoder");
-    encode(&mut encoder).expect_err("is refused")
+    let mut error = None;
+    run(|encoder| {
+        error = encode(encoder).err();
+        Ok(())
+    });
+    error.expect("is refused")
 }
 
+/// Random numbers of a test. `METAL_BRIDGE_SEED` gives all tests others; what is printed here is seen if the test fails.
 pub fn rng(seed: u64) -> SmallRng {
-    SmallRng::seed_from_u64(seed)
+    let run: u64 =
+        std::env::var("METAL_BRIDGE_SEED").map_or(0, |seed| seed.parse().expect("a number"));
+    println!("random numbers of METAL_BRIDGE_SEED={run}");
+    SmallRng::seed_from_u64(seed ^ run << 32)
 }
 
 /// `count` numbers in -1..1.

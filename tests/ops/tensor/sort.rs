@@ -241,6 +241,11 @@ fn bad_sorts_are_refused_by_name() {
         sort(0, x(&[64]), x(&[64]), indices(&[64])),
         "x and y overlap",
     );
+    let shifted = Tensor::of::<f32>(View::new(&indices_buffer, 4), &[63]).unwrap();
+    says(
+        sort(0, x(&[63]), shifted, indices(&[63])),
+        "y and index overlap",
+    );
     let integers = Tensor::of::<i32>(&y_buffer, &[64]).unwrap();
     says(
         sort(0, x(&[64]), integers, indices(&[64])),
