@@ -1,10 +1,12 @@
 //! Every function and comparison of two tensors, for every type.
 
 use half::{bf16, f16};
-use metal_bridge::ops::{Binary, Comparison, Right, Tensor};
+use metal_bridge::ops::{Binary, Comparison, Ops, Right, Tensor};
 
+use super::rows::both;
+use super::spread::{Encode, layouts_agree};
 use super::values::{Sample, is_close, read, room, samples};
-use crate::support::{buffer, ops, rng, run};
+use crate::support::{buffer, rng, run};
 
 const OPERATIONS: [Binary; 8] = [
     Binary::Add,
@@ -39,12 +41,12 @@ pub fn pairs<T: Sample>(seed: u64) -> (Vec<T>, Vec<T>) {
 }
 
 /// The results with a tensor on the right, and with each of some numbers there.
-fn results<T: Sample>(operation: Binary, a: &[T], b: &[T]) -> Vec<(T, T, T)> {
+fn results<T: Sample>(ops: &Ops, operation: Binary, a: &[T], b: &[T]) -> Vec<(T, T, T)> {
     let (a_buffer, b_buffer) = (buffer(a), buffer(b));
     let y_buffer = room::<T>(a.len());
     let tensor = |buffer| Tensor::of::<T>(buffer, &[a.len()]).unwrap();
     let (x, y) = (tensor(&a_buffer), tensor(&y_buffer));
-    run(|encoder| ops().binary(encoder, operation, x, tensor(&b_buffer), y));
+    run(|encoder| ops.binary(encoder, operation, x, tensor(&b_buffer), y));
     let whole = read::<T>(&y_buffer);
     let mut all: Vec<_> = a
         .iter()
@@ -53,7 +55,7 @@ fn results<T: Sample>(operation: Binary, a: &[T], b: &[T]) -> Vec<(T, T, T)> {
         .map(|((a, b), y)| (*a, *b, y))
         .collect();
     for &scalar in &b[..12] {
-        run(|encoder| ops().binary(encoder, operation, x, Right::scalar(scalar), y));
+        run(|encoder| ops.binary(encoder, operation, x, Right::scalar(scalar), y));
         let whole = read::<T>(&y_buffer);
         all.extend(a.iter().zip(whole).map(|(a, y)| (*a, scalar, y)));
     }
@@ -140,7 +142,7 @@ integer_arithmetic!(i8, u8, i32, u32, i64);
 fn arithmetic<T: Arithmetic>(seed: u64) {
     let (a, b) = pairs::<T>(seed);
     for operation in OPERATIONS {
-        for (a, b, y) in results(operation, &a, &b) {
+        for (a, b, y) in both().map(|ops| results(ops, operation, &a, &b)).concat() {
             T::assert_right(operation, a, b, y);
         }
     }
@@ -189,13 +191,14 @@ fn comparisons<T: Sample>(holds: impl Fn(Comparison, T, T) -> bool) {
     let y_buffer = room::<u8>(a.len());
     let tensor = |buffer| Tensor::of::<T>(buffer, &[a.len()]).unwrap();
     let y = Tensor::of::<u8>(&y_buffer, &[a.len()]).unwrap();
-    for (comparison, _) in COMPARISONS {
+    let all = both().map(|ops| COMPARISONS.map(|(comparison, _)| (ops, comparison)));
+    for &(ops, comparison) in all.as_flattened() {
         let exact: Vec<u8> = a
             .iter()
             .zip(&b)
             .map(|(a, b)| holds(comparison, *a, *b).into())
             .collect();
-        run(|encoder| ops().compare(encoder, comparison, tensor(&a_buffer), tensor(&b_buffer), y));
+        run(|encoder| ops.compare(encoder, comparison, tensor(&a_buffer), tensor(&b_buffer), y));
         assert_eq!(
             read::<u8>(&y_buffer),
             exact,
@@ -208,7 +211,7 @@ fn comparisons<T: Sample>(holds: impl Fn(Comparison, T, T) -> bool) {
             .map(|a| holds(comparison, *a, scalar).into())
             .collect();
         run(|encoder| {
-            ops().compare(
+            ops.compare(
                 encoder,
                 comparison,
                 tensor(&a_buffer),
@@ -223,6 +226,23 @@ fn comparisons<T: Sample>(holds: impl Fn(Comparison, T, T) -> bool) {
             T::DATA_TYPE.name()
         );
     }
+}
+
+#[test]
+fn comparisons_take_every_layout() {
+    fn compares<T: Sample + PartialOrd>(seed: u64) {
+        let encode: Encode =
+            |ops, encoder, [a, b], y| ops.compare(encoder, Comparison::Less, a, b, y);
+        layouts_agree(seed, encode, |a: T, b| u8::from(a < b));
+    }
+    compares::<f32>(67);
+    compares::<f16>(68);
+    compares::<bf16>(69);
+    compares::<i8>(67);
+    compares::<u8>(68);
+    compares::<i32>(69);
+    compares::<u32>(67);
+    compares::<i64>(68);
 }
 
 #[test]

@@ -5,18 +5,22 @@ use metal_bridge::ops::{DataType, Tensor};
 use rand::Rng;
 
 use super::rows::both;
-use super::spread::{Spread, number, positions, shape_of_rank, small};
+use super::spread::{Spread, layouts_agree, positions, repeated, shape_of_rank, small};
 use super::values::{Sample, read, room, samples};
 use crate::support::{buffer, ops, refused, rng, run};
 
 /// Converts with the kernel; `expected` says what Rust makes of an element.
 fn converts<T: Sample, U: Sample>(expected: impl Fn(T) -> U) {
     let x: Vec<T> = samples(&mut rng(80), 1037);
-    let (x_buffer, y_buffer) = (buffer(&x), room::<U>(x.len()));
+    let x_buffer = buffer(&x);
     let x_tensor = Tensor::of::<T>(&x_buffer, &[x.len()]).unwrap();
-    let y_tensor = Tensor::of::<U>(&y_buffer, &[x.len()]).unwrap();
-    run(|encoder| ops().convert(encoder, x_tensor, y_tensor));
-    for (x, y) in x.iter().zip(read::<U>(&y_buffer)) {
+    let results = both().map(|ops| {
+        let y_buffer = room::<U>(x.len());
+        let y_tensor = Tensor::of::<U>(&y_buffer, &[x.len()]).unwrap();
+        run(|encoder| ops.convert(encoder, x_tensor, y_tensor));
+        read::<U>(&y_buffer)
+    });
+    for (x, y) in x.iter().cycle().zip(results.concat()) {
         let expected = expected(*x);
         let is_right = y == expected || (y.exact().is_nan() && expected.exact().is_nan());
         let names = (T::DATA_TYPE.name(), U::DATA_TYPE.name());
@@ -93,16 +97,41 @@ fn copies_in_one_type_keep_every_bit() {
     let x_buffer = buffer(&bits);
     for data_type in DataType::ALL {
         let count = 999 * 8 / data_type.size();
-        let y_buffer = room::<i64>(999);
         let x = Tensor::new(&x_buffer, data_type, &[count]).unwrap();
-        let y = Tensor::new(&y_buffer, data_type, &[count]).unwrap();
-        run(|encoder| ops().convert(encoder, x, y));
-        assert_eq!(
-            *y_buffer.wait_read::<u64>().unwrap(),
-            *bits,
-            "{data_type:?}"
-        );
+        for ops in both() {
+            let y_buffer = room::<i64>(999);
+            let y = Tensor::new(&y_buffer, data_type, &[count]).unwrap();
+            run(|encoder| ops.convert(encoder, x, y));
+            assert_eq!(
+                *y_buffer.wait_read::<u64>().unwrap(),
+                *bits,
+                "{data_type:?}"
+            );
+        }
     }
+}
+
+/// A conversion in every layout.
+fn spreads<T: Sample, U: Sample>(expected: impl Fn(T) -> U) {
+    layouts_agree(
+        89,
+        |ops, encoder, [x, _], y| ops.convert(encoder, x, y),
+        |x, _: T| expected(x),
+    );
+}
+
+#[test]
+fn conversions_take_every_layout() {
+    spreads::<f32, i64>(|x| x as i64);
+    spreads::<f16, f32>(f32::from);
+    spreads::<bf16, u8>(|x| f32::from(x) as u8);
+    spreads::<i8, f16>(|x| f16::from_f32(x.into()));
+    spreads::<u8, u32>(u32::from);
+    spreads::<i32, bf16>(|x| bf16::from_f32(x as f32));
+    spreads::<u32, i8>(|x| x as i8);
+    // Copies.
+    spreads::<i64, i64>(|x| x);
+    spreads::<f16, f16>(|x| x);
 }
 
 /// Choices by elements of every layout, where any operand may repeat along any axis.
@@ -129,13 +158,7 @@ fn selects<T: Sample>(seed: u64) {
         let to = y.tensor::<T>();
         run(|encoder| both()[round % 2].select(encoder, inputs.0, inputs.1, inputs.2, to));
         let exact = positions(&shape).into_iter().map(|position| {
-            let index = |own: &[usize]| {
-                let own_position = position
-                    .iter()
-                    .zip(own)
-                    .map(|(i, size)| *i.min(&(size - 1)));
-                number(own, &own_position.collect::<Vec<_>>())
-            };
+            let index = |own: &[usize]| repeated(own, &position);
             match condition[index(&c_shape)] {
                 0 => b[index(&b_shape)],
                 _ => a[index(&a_shape)],

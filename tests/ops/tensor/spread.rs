@@ -1,13 +1,14 @@
 //! Tensors whose elements lie in a random layout, and what is in the gaps between them.
 
-use metal_bridge::Buffer;
-use metal_bridge::ops::{Tensor, View};
+use metal_bridge::ops::{Ops, Tensor, View};
+use metal_bridge::{Buffer, ComputeEncoder, Result};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
 use super::layouts::{offsets, random_strides};
+use super::rows::both;
 use super::values::{Sample, read};
-use crate::support::buffer;
+use crate::support::{buffer, rng, run};
 
 /// Bytes of nobody: in the gaps, and in results to begin with.
 const GAP: u8 = 0xA5;
@@ -107,6 +108,44 @@ pub fn number(shape: &[usize], position: &[usize]) -> usize {
         .iter()
         .zip(position)
         .fold(0, |number, (size, i)| number * size + i)
+}
+
+/// The number of the element, in a tensor of shape `own`, that stands at this position of a larger shape.
+pub fn repeated(own: &[usize], position: &[usize]) -> usize {
+    let own_position = position
+        .iter()
+        .zip(own)
+        .map(|(i, size)| *i.min(&(size - 1)));
+    number(own, &Vec::from_iter(own_position))
+}
+
+/// A call of two tensors, and of the one that it fills.
+pub type Encode = fn(&Ops, &mut ComputeEncoder<'_>, [Tensor<'_>; 2], Tensor<'_>) -> Result<()>;
+
+/// Compares a call of two tensors with a function of their elements. Both may repeat along any axis, and all have random layouts.
+pub fn layouts_agree<T: Sample, U: Sample>(seed: u64, encode: Encode, exact: impl Fn(T, T) -> U) {
+    let mut rng = rng(seed);
+    for round in 0..16 {
+        let rank = rng.random_range(0..=4);
+        let shape = shape_of_rank(&mut rng, rank);
+        let operands = [(); 2].map(|()| {
+            let size = |size: &usize| if rng.random_bool(0.3) { 1 } else { *size };
+            let own = Vec::from_iter(shape.iter().map(size));
+            let values: Vec<T> = small(&mut rng, own.iter().product());
+            (Spread::of(&mut rng, &own, &values), own, values)
+        });
+        let y = Spread::room::<U>(&mut rng, &shape);
+        let tensors = operands.each_ref().map(|(spread, ..)| spread.tensor::<T>());
+        run(|encoder| encode(both()[round % 2], encoder, tensors, y.tensor::<U>()));
+        let exact = positions(&shape).into_iter().map(|position| {
+            let [a, b] = operands
+                .each_ref()
+                .map(|(_, own, values)| values[repeated(own, &position)]);
+            exact(a, b)
+        });
+        let types = (T::DATA_TYPE, U::DATA_TYPE);
+        assert_eq!(y.read::<U>(), Vec::from_iter(exact), "{types:?}, {shape:?}");
+    }
 }
 
 /// Small numbers of any type.

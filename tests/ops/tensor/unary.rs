@@ -2,8 +2,10 @@
 
 use half::{bf16, f16};
 use metal_bridge::Error;
-use metal_bridge::ops::{Tensor, Unary};
+use metal_bridge::ops::{Ops, Tensor, Unary};
 
+use super::rows::both;
+use super::spread::{Encode, layouts_agree};
 use super::values::{Sample, is_close, read, room, samples};
 use crate::support::{buffer, ops, refused, rng, run};
 
@@ -100,14 +102,18 @@ fn erfc(x: f64) -> f64 {
     (-x * x).exp() / fraction / std::f64::consts::PI.sqrt()
 }
 
+fn results<T: Sample>(ops: &Ops, operation: Unary, x: &[T]) -> Vec<T> {
+    let (x_buffer, y_buffer) = (buffer(x), room::<T>(x.len()));
+    let tensor = |buffer| Tensor::of::<T>(buffer, &[x.len()]).unwrap();
+    run(|encoder| ops.unary(encoder, operation, tensor(&x_buffer), tensor(&y_buffer)));
+    read::<T>(&y_buffer)
+}
+
 fn floats<T: Sample>(seed: u64) {
     let x: Vec<T> = samples(&mut rng(seed), 2051);
-    let x_buffer = buffer(&x);
     for (operation, exact, units) in FLOATS {
-        let y_buffer = room::<T>(x.len());
-        let tensor = |buffer| Tensor::of::<T>(buffer, &[x.len()]).unwrap();
-        run(|encoder| ops().unary(encoder, operation, tensor(&x_buffer), tensor(&y_buffer)));
-        for (x, y) in x.iter().zip(read::<T>(&y_buffer)) {
+        let found = both().map(|ops| results(ops, operation, &x));
+        for (x, y) in x.iter().cycle().zip(found.concat()) {
             let units = match operation {
                 Unary::Gelu => units + x.exact().powi(2),
                 Unary::GeluTanh => units + x.exact().abs().powi(3),
@@ -134,10 +140,8 @@ fn functions_of_floats_agree_with_float64() {
 fn integers<T: Sample>(expected: impl Fn(Unary, T) -> Option<T>) {
     let x: Vec<T> = samples(&mut rng(53), 1029);
     let x_buffer = buffer(&x);
+    let tensor = Tensor::of::<T>(&x_buffer, &[x.len()]).unwrap();
     for (operation, ..) in FLOATS {
-        let y_buffer = room::<T>(x.len());
-        let tensor = |buffer| Tensor::of::<T>(buffer, &[x.len()]).unwrap();
-        let (x_tensor, y_tensor) = (tensor(&x_buffer), tensor(&y_buffer));
         let exact: Option<Vec<T>> = x.iter().map(|x| expected(operation, *x)).collect();
         assert_eq!(
             operation.has(T::DATA_TYPE),
@@ -145,13 +149,31 @@ fn integers<T: Sample>(expected: impl Fn(Unary, T) -> Option<T>) {
             "{operation:?}"
         );
         let Some(exact) = exact else {
-            let error = refused(|encoder| ops().unary(encoder, operation, x_tensor, y_tensor));
+            let error = refused(|encoder| ops().unary(encoder, operation, tensor, tensor));
             assert!(matches!(error, Error::Unsupported(_)), "{error}");
             continue;
         };
-        run(|encoder| ops().unary(encoder, operation, x_tensor, y_tensor));
-        assert_eq!(read::<T>(&y_buffer), exact, "{operation:?}");
+        for ops in both() {
+            assert_eq!(results(ops, operation, &x), exact, "{operation:?}");
+        }
     }
+}
+
+#[test]
+fn functions_take_every_layout() {
+    fn negates<T: Sample + std::ops::Neg<Output = T>>(seed: u64) {
+        let encode: Encode = |ops, encoder, [x, _], y| ops.unary(encoder, Unary::Neg, x, y);
+        layouts_agree(seed, encode, |x: T, _| -x);
+    }
+    negates::<f32>(54);
+    negates::<f16>(55);
+    negates::<bf16>(56);
+    negates::<i8>(57);
+    negates::<i32>(58);
+    negates::<i64>(59);
+    let square: Encode = |ops, encoder, [x, _], y| ops.unary(encoder, Unary::Square, x, y);
+    layouts_agree(54, square, |x: u8, _| x.wrapping_mul(x));
+    layouts_agree(55, square, |x: u32, _| x * x);
 }
 
 macro_rules! signed {
