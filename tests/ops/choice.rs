@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use approx::relative_eq;
-use metal_bridge::ops::{Binary, Convolution, Matmul, Tensor, Unary};
+use half::f16;
+use metal_bridge::ops::{Binary, Convolution, Element, Matmul, Tensor, Unary};
 use metal_bridge::{Buffer, Choice, Device, Error, MetalOps, ObjectKind};
 use metal_bridge_test_support::{
     SLACK, count_objects, in_child, in_child_with, print_live_objects, resting_objects,
@@ -32,6 +33,46 @@ fn multiply(ops: &MetalOps, size: usize) {
         .expect("multiplies");
     let y = y.wait_read::<f32>().expect("readable");
     assert!(y.iter().all(|value| *value == 2.0 * size as f32));
+}
+
+/// `size` x `size` ones by twos, whose columns lie side by side.
+fn multiply_with<T: Element + PartialEq>(
+    ops: &MetalOps,
+    size: usize,
+    [one, two, exact]: [T; 3],
+    is_transposed: bool,
+) {
+    let [a, b, y] = [one, two, one].map(|value| buffer(&vec![value; size * size]));
+    let [a_tensor, mut b_tensor, y_tensor] =
+        [&a, &b, &y].map(|buffer| Tensor::of::<T>(buffer, &[size, size]).expect("a tensor"));
+    if is_transposed {
+        b_tensor = b_tensor.permute(&[1, 0]).expect("two dimensions");
+    }
+    let done = ops.matmul_with(Matmul::default(), a_tensor, b_tensor, y_tensor);
+    done.expect("multiplies");
+    assert!(
+        y.wait_read::<T>()
+            .expect("readable")
+            .iter()
+            .all(|value| *value == exact)
+    );
+}
+
+/// A convolution of ones with a bias, of more operations than are left to the kernels unmeasured.
+fn convolve_much(ops: &MetalOps) {
+    let [x, w, bias, y] =
+        [16 * 18 * 18, 32 * 16 * 9, 32, 32 * 16 * 16].map(|count| buffer(&vec![1.0f32; count]));
+    let (images, weight) = (tensor(&x, &[1, 16, 18, 18]), tensor(&w, &[32, 16, 3, 3]));
+    let bias = Some(tensor(&bias, &[32]));
+    let of_y = tensor(&y, &[1, 32, 16, 16]);
+    let done = ops.convolution(images, weight, bias, &Convolution::<2>::default(), of_y);
+    done.expect("convolves");
+    assert!(
+        y.wait_read::<f32>()
+            .expect("readable")
+            .iter()
+            .all(|value| *value == 145.0)
+    );
 }
 
 fn convolve(ops: &MetalOps) {
@@ -206,6 +247,21 @@ fn measurements_are_kept_in_a_file() {
                 kept.contains(device().name()) && kept.contains(env!("CARGO_PKG_VERSION")),
                 "{kept}"
             );
+            // A measurement that fails is not kept: the kernels compute, and nobody is told.
+            multiply_with(&ops, 128, [1.0f32, 2.0, 256.0], true);
+            multiply_with(&ops, 128, [1.0, 2.0, 256.0].map(f16::from_f32), false);
+            convolve_much(&ops);
+            let kept = choices(folder);
+            for class in [
+                "matmul f32 nt [0, 7, 7, 7]",
+                "matmul f16 nn [0, 7, 7, 7]",
+                "convolution f32 Nchw Oihw [0, 4, 5, 0] [5, 5] by [3, 3] stride [1, 1] dilation [1, 1]",
+            ] {
+                assert!(
+                    kept.contains(&format!("\"{class}\": \"")),
+                    "{class}: {kept}"
+                );
+            }
             // Sizes up to the next power of two are of the same class.
             assert!(made(|| multiply(&ops, 101)) <= 1);
             assert_eq!(choices(folder), kept);
@@ -235,29 +291,35 @@ fn the_environment_sets_the_choice() {
 }
 
 #[test]
-fn a_steady_loop_of_mps_products_makes_nothing() {
-    in_child(
-        "choice::a_steady_loop_of_mps_products_makes_nothing",
-        || {
-            count_objects();
-            let ops = metal();
-            ops.set_choice(Choice::Mps);
-            let [a, b, y] = [1.0f32, 2.0, 0.0].map(|value| buffer(&[value; 64]));
-            let run = |times: usize| {
-                for _ in 0..times {
-                    ops.matmul(&a, &b, &y, 8, 8, 8).unwrap();
-                }
-            };
-            run(3);
-            let (objects, handles) = (resting_objects(), Device::live_objects());
-            let kernels = made(|| run(500));
-            let left = settled_objects(objects);
-            if left > objects + SLACK {
-                print_live_objects();
+fn a_steady_loop_of_mps_makes_nothing() {
+    in_child("choice::a_steady_loop_of_mps_makes_nothing", || {
+        count_objects();
+        let ops = metal();
+        ops.set_choice(Choice::Mps);
+        let [a, b, y] = [1.0f32, 2.0, 0.0].map(|value| buffer(&[value; 64]));
+        let (images, weight, bias) = (
+            tensor(&a, &[1, 2, 4, 4]),
+            tensor(&b, &[1, 2, 2, 2]),
+            tensor(&a, &[1]),
+        );
+        let of_y = tensor(&y, &[1, 1, 3, 3]);
+        let run = |times: usize| {
+            for _ in 0..times {
+                ops.matmul(&a, &b, &y, 8, 8, 8).unwrap();
+                let plain = Convolution::<2>::default();
+                ops.convolution(images, weight, Some(bias), &plain, of_y)
+                    .unwrap();
             }
-            assert!(left <= objects + SLACK, "from {objects} objects to {left}");
-            assert!(settled_handles(&handles).same_live(&handles));
-            assert_eq!(kernels, 0);
-        },
-    );
+        };
+        run(3);
+        let (objects, handles) = (resting_objects(), Device::live_objects());
+        let kernels = made(|| run(500));
+        let left = settled_objects(objects);
+        if left > objects + SLACK {
+            print_live_objects();
+        }
+        assert!(left <= objects + SLACK, "from {objects} objects to {left}");
+        assert!(settled_handles(&handles).same_live(&handles));
+        assert_eq!(kernels, 0);
+    });
 }
