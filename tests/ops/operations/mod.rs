@@ -166,6 +166,12 @@ fn the_page_has_all_calls_and_functions() {
         .map(|(name, _)| name)
         .collect();
     assert_eq!(missing, [""; 0], "calls without a row");
+    let is_alone = |row: &&Row| {
+        row.names_at_once()
+            .all(|name| sources.at_once(name).is_empty())
+    };
+    let alone: Vec<_> = rows.iter().filter(is_alone).map(Row::method).collect();
+    assert_eq!(alone, [""; 0], "calls without one of MetalOps");
     let views = BTreeSet::from(VIEW_NAMES.map(|(_, method)| method));
     let methods = sources.views.keys().map(String::as_str);
     assert_eq!(
