@@ -17,6 +17,10 @@
 //!
 //! On Apple's systems the kernels are Apple's. On the software Metal they need the library oneDNN.
 //!
+//! Elements are `f32` or `f16`, the types that all of these kernels take. Of Apple's other types, bf16 is for arrays and graphs alone,
+//! and only from macOS 14 on; bytes are for [`MatrixMultiplication`] alone, which then gives `f32`.
+//! [`Ops::matmul`](crate::ops::Ops::matmul) multiplies both, and adds products of bytes up as `i32`.
+//!
 //! ```
 //! use metal_bridge::mps::{self, DataType, Matrix, MatrixMultiplication};
 //! use metal_bridge::{Device, StorageMode};
