@@ -1,13 +1,17 @@
-//! Products and convolutions through Metal Performance Shaders, through the kernels of the crate, and by libraries for CPUs where the
+//! Products, convolutions and others through Metal Performance Shaders, through the kernels of the crate, and by libraries for CPUs where the
 //! loader finds them, in turns. `cargo bench --bench mps`.
 
 use std::ffi::{c_char, c_int};
 use std::mem::transmute;
 use std::time::Duration;
 
-use metal_bridge::mps::{self, DataType, Matrix, MatrixMultiplication};
-use metal_bridge::ops::{Convolution, Tensor};
-use metal_bridge::{Buffer, Choice, MetalBackend, MetalOps, Result, StorageMode};
+use metal_bridge::mps::{
+    self, BatchNormalization, BatchNormalizationDescriptor, ChannelParameters, DataType, Layout,
+    Matrix, MatrixFindTopK, MatrixMultiplication, MatrixSoftMax, NdArray,
+    ScaledDotProductAttention, ScaledDotProductAttentionDescriptor,
+};
+use metal_bridge::ops::{Attention, Convolution, Norm, Ops, SortOrder, Tensor};
+use metal_bridge::{Buffer, Choice, CommandBuffer, MetalBackend, MetalOps, Result, StorageMode};
 use metal_bridge_benches::beside::is_wanted;
 use metal_bridge_benches::data;
 use metal_bridge_benches::dnnl;
@@ -215,6 +219,134 @@ fn convolution(ops: &MetalOps, layer: &Layer) -> Result<()> {
     Ok(())
 }
 
+/// Encodes an operation of MPS.
+type Encode<'a> = Box<dyn Fn(&mut CommandBuffer) -> Result<()> + 'a>;
+
+/// Operations that [`MetalOps`] always computes by the kernels, through MPS and through the kernels.
+fn others(ops: &MetalOps) -> Result<()> {
+    const ROWS: usize = 4096;
+    const COLUMNS: usize = 1024;
+    const K: usize = 16;
+    const IMAGES: [usize; 4] = [16, 64, 64, 64];
+    const HEADS: [usize; 4] = [1, 8, 512, 64];
+    const FLOAT: DataType = DataType::Float32;
+    let device = ops.backend().metal_device();
+    let memory = |seed| {
+        let values: Vec<f32> = data::uniform(ROWS * COLUMNS, seed);
+        let positive: Vec<f32> = values.iter().map(|value| value.abs() + 0.5).collect();
+        ops.backend()
+            .create_buffer_with_data(&positive, StorageMode::Shared)
+    };
+    let (x, y, z) = (memory(1)?, memory(2)?, memory(3)?);
+    let tensor = |buffer, shape: &[usize]| Tensor::of::<f32>(buffer, shape);
+    let array = |buffer, shape: &[usize]| NdArray::new(buffer, shape, FLOAT);
+    let [x_rows, y_rows] = [&x, &y].map(|buffer| Matrix::new(buffer, ROWS, COLUMNS, FLOAT));
+    let line = |what: &str, by_mps: Encode<'_>, by_kernels: &dyn Fn() -> Result<()>| {
+        if !is_wanted(what) {
+            return;
+        }
+        let through_mps = settled(|| {
+            let run = || -> Result<()> {
+                let mut commands = ops.backend().queue().command_buffer()?;
+                by_mps(&mut commands)?;
+                commands.commit()?.wait()
+            };
+            run().expect("an operation of MPS");
+        });
+        let through_kernels = settled(|| by_kernels().expect("an operation"));
+        let times = best_of(BUDGET, &mut [through_mps, through_kernels]);
+        let [mps, kernels] = [0, 1].map(|index: usize| times[index].as_secs_f64() * 1e3);
+        println!(
+            "| {what} | {mps:.2} | {kernels:.2} | {:.2} |",
+            mps / kernels
+        );
+    };
+    println!(
+        "\n| f32 | MPS, ms | kernels, ms | speed of the kernels to that of MPS |\n|---|---:|---:|---:|"
+    );
+    let kernel = MatrixSoftMax::new(device)?;
+    let encode = Box::new(|commands: &mut _| kernel.encode(commands, &x_rows, &y_rows));
+    let (from, to) = (tensor(&x, &[ROWS, COLUMNS])?, tensor(&y, &[ROWS, COLUMNS])?);
+    line("softmax of 4096 rows of 1024", encode, &|| {
+        ops.softmax(from, 1, to)
+    });
+
+    let kernel = MatrixFindTopK::new(device, K)?;
+    let [places, largest] = [(&y, DataType::UInt32), (&z, FLOAT)]
+        .map(|(buffer, data_type)| Matrix::new(buffer, ROWS, K, data_type));
+    let encode = Box::new(|commands: &mut _| kernel.encode(commands, &x_rows, &places, &largest));
+    let scratch = ops
+        .backend()
+        .create_buffer(Ops::sort_scratch(&[ROWS, COLUMNS], 1)?, StorageMode::Shared)?;
+    let order = SortOrder {
+        axis: 1,
+        descending: true,
+    };
+    let (values, indices) = (tensor(&z, &[ROWS, K])?, Tensor::of::<u32>(&y, &[ROWS, K])?);
+    line("largest 16 of 4096 rows of 1024", encode, &|| {
+        ops.top_k(order, from, values, indices, &scratch)
+    });
+
+    let kernel = BatchNormalization::new(
+        device,
+        &BatchNormalizationDescriptor {
+            data_type: FLOAT,
+            layout: Layout::Nchw,
+            batch: IMAGES[0],
+            channels: IMAGES[1],
+            size: [IMAGES[2], IMAGES[3]],
+            epsilon: 1e-5,
+            has_gamma: false,
+            has_beta: false,
+        },
+    )?;
+    let (input, result) = (array(&x, &IMAGES)?, array(&y, &IMAGES)?);
+    let channels = array(&z, &IMAGES[1..2])?;
+    let encode = Box::new(|commands: &mut _| {
+        let parameters = ChannelParameters {
+            mean: &channels,
+            variance: &channels,
+            gamma: None,
+            beta: None,
+        };
+        kernel.encode(commands, &input, &parameters, &result)
+    });
+    let (from, to, statistics) = (
+        tensor(&x, &IMAGES)?,
+        tensor(&y, &IMAGES)?,
+        tensor(&z, &IMAGES[1..2])?,
+    );
+    line("batch norm of 16 x 64 x 64 x 64", encode, &|| {
+        ops.batch_norm(from, statistics, statistics, &Norm::default(), to)
+    });
+
+    let kernel = ScaledDotProductAttention::new(
+        device,
+        &ScaledDotProductAttentionDescriptor {
+            data_type: FLOAT,
+            batch: HEADS[0],
+            query_heads: HEADS[1],
+            key_heads: HEADS[1],
+            queries: HEADS[2],
+            keys: HEADS[2],
+            head_size: HEADS[3],
+            value_size: HEADS[3],
+            scale: 0.125,
+            mask: None,
+        },
+    )?;
+    let (read, written) = (array(&x, &HEADS)?, array(&y, &HEADS)?);
+    let encode =
+        Box::new(|commands: &mut _| kernel.encode(commands, &read, &read, &read, None, &written));
+    let (from, to) = (tensor(&x, &HEADS)?, tensor(&y, &HEADS)?);
+    line(
+        "attention, 8 heads of 64, 512 rows and keys",
+        encode,
+        &|| ops.scaled_dot_product_attention(from, from, from, &Attention::default(), to),
+    );
+    Ok(())
+}
+
 fn main() -> Result<()> {
     let ops = MetalOps::new(MetalBackend::initialize()?);
     if !mps::is_supported(ops.backend().metal_device()) {
@@ -224,6 +356,7 @@ fn main() -> Result<()> {
     if is_wanted("product") {
         products(&ops, 1024)?;
     }
+    others(&ops)?;
     println!(
         "\n| convolution | MPS | kernels | oneDNN, NCHW | oneDNN, its choice | MPS of the better | kernels of it |"
     );

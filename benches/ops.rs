@@ -88,6 +88,23 @@ fn rows(metal: &Metal, data_type: DataType, two: Right<'static>) -> Result<()> {
         print(name("layer norm of rows"), 2 * size, &|ops, encoder| {
             ops.layer_norm(encoder, square(&a)?, &[1], &Norm::default(), square(&y)?)
         });
+        print(name("RMS norm of rows"), 2 * size, &|ops, encoder| {
+            ops.rms_norm_along(encoder, square(&a)?, &[1], &Norm::default(), square(&y)?)
+        });
+        // 16 images of 256 channels.
+        let images = |buffer| Tensor::new(buffer, data_type, &[16, 256, 64, 64]);
+        print(name("group norm, 32 groups"), 2 * size, &|ops, encoder| {
+            ops.group_norm(encoder, images(&a)?, 32, &Norm::default(), images(&y)?)
+        });
+        let channels = |buffer| Tensor::of::<f32>(buffer, &[256]);
+        print(name("batch norm, inference"), 2 * size, &|ops, encoder| {
+            let (mean, variance) = (channels(&b)?, channels(&b)?);
+            let (x, norm) = (images(&a)?, Norm::default());
+            ops.batch_norm(encoder, x, mean, variance, &norm, images(&y)?)
+        });
+        print(name("batch norm, training"), 2 * size, &|ops, encoder| {
+            ops.batch_norm_training(encoder, images(&a)?, None, &Norm::default(), images(&y)?)
+        });
         for operation in [
             Unary::Relu,
             Unary::Exp,

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 /// Who computes those products and convolutions of [`MetalOps`](crate::MetalOps) that Metal Performance Shaders can compute: products of `f32` or
 /// `f16` without bias and activation, and two-dimensional convolutions of these types, on tensors whose strides they have a form for.
-/// How far their results may be off, Apple does not say: the bounds that [`Ops`](crate::ops::Ops) documents are those of the kernels.
+/// The kernels compute everything else: `docs/performance.md` compares softmax, top-k, batch norm and attention with those of MPS.
+/// How far results of MPS may be off, Apple does not say: the bounds that [`Ops`](crate::ops::Ops) documents are those of the kernels.
 ///
 /// The environment variable `METAL_BRIDGE_CHOICE` sets it for each new [`MetalOps`](crate::MetalOps): `measured` (or nothing), `kernels` or `mps`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
