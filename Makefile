@@ -59,6 +59,11 @@ lint: setup-check
 	cargo fmt --all --check
 	scripts/format --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	@if [ "$$(rustc --version | sed 's/^rustc 1\.\([0-9]*\)\..*/\1/')" -ge 88 ]; then \
+	    cargo clippy --package metal-bridge-cli --features candle --all-targets -- -D warnings; \
+	else \
+	    echo "candle needs Rust 1.88: metal-bridge bench ops was not checked with it"; \
+	fi
 
 doc: setup
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps

@@ -55,6 +55,17 @@ pub fn prepare(case: &Case) -> Result<Option<Contender>> {
             let x = floats(shape)?;
             Box::new(move || softmax(&x))
         }
+        (Operation::LayerNorm, _) => {
+            let x = floats(shape)?;
+            Box::new(move || {
+                let centred = x.broadcast_sub(&x.mean_keepdim(D::Minus1)?)?;
+                rms_norm(&centred)
+            })
+        }
+        (Operation::RmsNorm, _) => {
+            let x = floats(shape)?;
+            Box::new(move || rms_norm(&x))
+        }
         (Operation::Matmul, &[batch, m, n, k]) => {
             let (a, b) = (floats(&[batch, m, k])?, floats(&[batch, k, n])?);
             Box::new(move || a.matmul(&b))
@@ -91,4 +102,10 @@ pub fn prepare(case: &Case) -> Result<Option<Contender>> {
 fn softmax(x: &Tensor) -> Result<Tensor> {
     let exponentials = x.broadcast_sub(&x.max_keepdim(D::Minus1)?)?.exp()?;
     exponentials.broadcast_div(&exponentials.sum_keepdim(D::Minus1)?)
+}
+
+/// The RMS norm of rows, by the operations that candle-core has.
+fn rms_norm(x: &Tensor) -> Result<Tensor> {
+    let squares = x.sqr()?.mean_keepdim(D::Minus1)?;
+    x.broadcast_div(&(squares + 1e-5)?.sqrt()?)
 }
