@@ -1,11 +1,11 @@
 //! A loop of operations, once it runs, makes no buffer, no pipeline and no object that outlives its call.
 
 use metal_bridge::ops::{
-    Attention, Binary, Convolution, Matmul, Norm, Pooling, Random, Reduction, ScanOrder, SortOrder,
-    Tensor, Unary, View, WeightType, Windows,
+    ArgReduction, Attention, Binary, Comparison, Convolution, Interpolation, Matmul, Norm, Pooling,
+    Random, Reduction, ScanOrder, SortOrder, Tensor, Unary, View, WeightType, Windows,
 };
 use metal_bridge::{
-    Batch, Buffer, Device, LiveObjects, MetalBackend, MetalOps, ObjectKind, Result,
+    Batch, Buffer, CompileOptions, Device, LiveObjects, MetalBackend, MetalOps, ObjectKind, Result,
 };
 use metal_bridge_test_support::{
     SLACK, count_objects, in_child, print_live_objects, resting_objects, settled_handles,
@@ -35,6 +35,8 @@ struct Round {
 impl Round {
     fn new() -> Round {
         let backend = MetalBackend::with_device(support::device()).expect("a backend");
+        let names = backend.register_kernels("kernel void nothing() {}", &CompileOptions::new());
+        names.expect("compiles");
         Round {
             ops: MetalOps::new(backend),
             buffers: [(); 4].map(|()| support::buffer(&[1.0f32; 1024])),
@@ -94,13 +96,82 @@ impl Round {
         )
     }
 
+    /// Operations that compare, choose, move, index and order elements, and the layers that [`Round::queue`] leaves out.
+    fn queue_others(&self, batch: &mut Batch<'_>) -> Result<()> {
+        let of = |buffer, shape: &[usize]| self.tensor(buffer, shape);
+        let bytes = |buffer, shape: &[usize]| Tensor::of::<u8>(&self.buffers[buffer], shape);
+        let (row, square, image) = ([16], [16, 16], [1, 2, 8, 8]);
+        let condition = bytes(3, &square)?;
+        let less = Comparison::Less;
+        batch.compare(less, of(0, &square), of(1, &row), condition)?;
+        batch.select(condition, of(0, &square), of(1, &row), of(2, &square))?;
+        batch.fill(0u32, Tensor::of::<u32>(&self.buffers[3], &row)?)?;
+        let index = Tensor::of::<u32>(&self.buffers[3], &row)?;
+        batch.gather(of(0, &row), 0, index, of(2, &row))?;
+        batch.scatter(of(0, &row), 0, index, of(2, &row))?;
+        batch.scatter_add(of(0, &row), 0, index, of(2, &row))?;
+        batch.index_select(of(0, &row), 0, index, of(2, &row))?;
+        batch.embedding(of(0, &square), index, of(2, &square))?;
+        batch.one_hot(index, of(2, &square))?;
+        batch.convert(of(0, &square), bytes(2, &square)?)?;
+        batch.arg_reduce(ArgReduction::Max, of(0, &square), 1, index)?;
+        batch.concat(&[of(0, &row), of(1, &row)], 0, of(2, &[32]))?;
+        batch.pad(of(0, &row), &[[1, 2]], 7.0f32, of(2, &[19]))?;
+        batch.tile(of(0, &row), &[2], of(2, &[32]))?;
+        batch.repeat(of(0, &row), 0, 2, of(2, &[32]))?;
+        batch.triu(of(0, &square), 0, of(2, &square))?;
+        batch.cumprod(of(0, &square), 0, ScanOrder::default(), of(2, &square))?;
+        batch.log_softmax(of(0, &square), 0, of(2, &square))?;
+        let (plain, two) = (Norm::default(), of(1, &[2]));
+        batch.rms_norm_along(of(0, &square), &[1], &plain, of(2, &square))?;
+        batch.group_norm(of(0, &image), 2, &plain, of(2, &image))?;
+        batch.batch_norm(of(0, &image), two, two, &plain, of(2, &image))?;
+        batch.batch_norm_training(of(0, &image), None, &plain, of(2, &image))?;
+        let convolution = Convolution::<2>::default();
+        batch.transposed_convolution(
+            of(0, &image),
+            of(1, &[2, 3, 3, 3]),
+            None,
+            &convolution,
+            of(2, &[1, 3, 10, 10]),
+        )?;
+        batch.adaptive_pool(Pooling::Average, of(0, &image), of(2, &[1, 2, 3, 3]))?;
+        let large = of(2, &[1, 2, 16, 16]);
+        batch.resample(Interpolation::Linear, of(0, &image), large)?;
+        let small = |buffer| Tensor::of::<i8>(&self.buffers[buffer], &square);
+        let sums = Tensor::of::<i32>(&self.buffers[2], &square)?;
+        batch.matmul(Matmul::default(), small(0)?, small(1)?, sums)?;
+        let bits = Tensor::of::<u32>(&self.buffers[2], &square)?;
+        batch.random_bits(Random::default(), bits)?;
+        batch.uniform(Random::default(), 0.0, 1.0, of(2, &square))?;
+        let (order, scratch) = (SortOrder::default(), View::new(&self.buffers[3], 1024));
+        batch.argsort(
+            order,
+            of(0, &[100]),
+            index_of(&self.buffers[3], 100)?,
+            scratch,
+        )?;
+        batch.top_k(
+            order,
+            of(0, &[100]),
+            of(2, &[5]),
+            index_of(&self.buffers[3], 5)?,
+            scratch,
+        )
+    }
+
     fn at_once(&self) -> Result<()> {
         let [a, b, c, _] = &self.buffers;
+        self.ops.backend().get_compute_pipeline("nothing")?;
         self.ops.add(a, b, c, 100)?;
         self.ops.matmul(a, b, c, 8, 8, 8)?;
         self.ops
             .softmax(self.tensor(2, &[10, 10]), 1, self.tensor(0, &[10, 10]))
     }
+}
+
+fn index_of(buffer: &Buffer, count: usize) -> Result<Tensor<'_>> {
+    Tensor::of::<u32>(buffer, &[count])
 }
 
 /// Runs the round many times, and fails if it leaves or makes something.
@@ -136,7 +207,13 @@ fn batches_and_calls_at_once_leave_and_make_nothing() {
             assert_steady(|| {
                 let mut batch = round.ops.batch();
                 round.queue(&mut batch)?;
+                round.queue_others(&mut batch)?;
                 batch.commit()?.wait()?;
+                round.at_once()
+            });
+            round.ops.enable_metrics(true);
+            assert_steady(|| {
+                round.ops.reset_metrics();
                 round.at_once()
             });
         },
