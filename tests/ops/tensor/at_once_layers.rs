@@ -1,13 +1,14 @@
 //! The calls of [`MetalOps`] that compute at once give what the encoded ones do.
 
 use metal_bridge::ops::{Attention, Convolution, Interpolation, Norm, Pooling, Tensor, Windows};
-use metal_bridge::{Buffer, ComputeEncoder, MetalBackend, MetalOps, Result};
+use metal_bridge::{ComputeEncoder, MetalBackend, MetalOps, Result};
 
+use super::places::{Memory, Place};
 use super::values::{read, room};
-use crate::support::{buffer, device, ops, rng, run, uniform};
+use crate::support::{device, ops, rng, run, uniform};
 
-fn of<'a>(buffer: &'a Buffer, shape: &[usize]) -> Tensor<'a> {
-    Tensor::of::<f32>(buffer, shape).unwrap()
+fn of<'a>(memory: &'a Memory, shape: &[usize]) -> Tensor<'a> {
+    memory.of::<f32>(shape)
 }
 
 #[test]
@@ -15,7 +16,13 @@ fn layers_give_what_the_encoded_ones_do() {
     let metal = MetalOps::new(MetalBackend::with_device(device()).expect("a backend"));
     // Compared bit by bit with the kernels.
     metal.set_choice(metal_bridge::Choice::Kernels);
-    let values = buffer(&uniform(&mut rng(600), 64));
+    for place in Place::ALL {
+        agree(&metal, place);
+    }
+}
+
+fn agree(metal: &MetalOps, place: Place) {
+    let values = place.holding(metal, &uniform(&mut rng(600), 64));
     let x = of(&values, &[1, 2, 4, 4]);
     let (w, two_channels) = (of(&values, &[2, 2, 3, 3]), of(&values, &[2]));
     let scaled = |scale| Norm {
@@ -29,11 +36,13 @@ fn layers_give_what_the_encoded_ones_do() {
     type Encode<'a> = &'a dyn Fn(&mut ComputeEncoder<'_>, Tensor<'_>) -> Result<()>;
     let agrees =
         |shape: &[usize], at_once: &dyn Fn(Tensor<'_>) -> Result<()>, encode: Encode<'_>| {
-            let (found, expected) = (room::<f32>(72), room::<f32>(72));
+            let untouched = f32::from_le_bytes([0xA5; 4]);
+            let (found, expected) = (place.holding(metal, &[untouched; 72]), room::<f32>(72));
             at_once(of(&found, shape)).expect("computes");
-            run(|encoder| encode(encoder, of(&expected, shape)));
-            assert_eq!(read::<f32>(&found), read::<f32>(&expected));
-            assert_ne!(read::<f32>(&found)[0], f32::from_le_bytes([0xA5; 4]));
+            let expected_tensor = Tensor::of::<f32>(&expected, shape).unwrap();
+            run(|encoder| encode(encoder, expected_tensor));
+            assert_eq!(found.read::<f32>(), read::<f32>(&expected));
+            assert_ne!(found.read::<f32>()[0], untouched);
         };
     let same = [1, 2, 4, 4];
     agrees(

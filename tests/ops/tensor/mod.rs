@@ -18,6 +18,7 @@ mod mask;
 mod named;
 mod norm;
 mod norm_channels;
+mod places;
 mod pooling;
 mod products;
 mod random;
