@@ -55,6 +55,21 @@ impl Case {
         [first, second, self.window[0], self.window[1]]
     }
 
+    /// The same case along one axis.
+    pub fn of_one_row(mut self) -> Case {
+        (self.x[2], self.window[0], self.added[0]) = (1, 1, 0);
+        (self.options.stride[0], self.options.dilation[0]) = (1, 1);
+        self.options.padding[0] = [0, 0];
+        self
+    }
+
+    /// Whether the images have one row, and the windows no more: then they are sequences.
+    fn is_sequence(&self) -> bool {
+        let of = &self.options;
+        let (sizes, steps) = ([self.x[2], self.window[0]], [of.stride[0], of.dilation[0]]);
+        sizes == [1; 2] && steps == [1; 2] && of.padding[0] == [0; 2] && self.added[0] == 0
+    }
+
     /// Each result with the sum of the sizes of its terms, and their number.
     fn exact(&self, x: &[f64], weight: &[f64], bias: &[f64]) -> Vec<(f64, f64, f64)> {
         let ([n, c, h, w], [_, o, rows, columns]) = (self.x, self.y());
@@ -137,28 +152,33 @@ impl Case {
         let (weight, bias) = (numbers(size(&weight_offsets)), numbers(self.channels));
         let (x_buffer, weights, biases) = (buffer(&x), buffer(&weight), buffer(&bias));
         let y_buffer = room::<T>(size(&y_offsets) + 1);
-        let of =
-            |view, i: usize| Tensor::strided(view, T::DATA_TYPE, &shapes[i], &strides[i]).unwrap();
+        let is_sequence = self.is_sequence();
+        let kept: &[usize] = if is_sequence {
+            &[0, 1, 3]
+        } else {
+            &[0, 1, 2, 3]
+        };
+        let of = |view, i: usize| {
+            let [shape, strides] =
+                [shapes[i], strides[i]].map(|of| Vec::from_iter(kept.iter().map(|axis| of[*axis])));
+            Tensor::strided(view, T::DATA_TYPE, &shape, &strides).unwrap()
+        };
         let x_in = of(View::new(&x_buffer, offset * size_of::<T>()), 0);
-        let (w_in, y_out) = (of((&weights).into(), 1), of((&y_buffer).into(), 2));
+        let tensors = [x_in, of((&weights).into(), 1), of((&y_buffer).into(), 2)];
         let bias_in = Tensor::of::<T>(&biases, &[self.channels]).unwrap();
         let bias_in = self.has_bias.then_some(bias_in);
-        let options = &self.options;
-        match (by.into(), self.is_transposed) {
-            (By::Kernels(ops), true) => run(|encoder| {
-                ops.transposed_convolution(encoder, x_in, w_in, bias_in, options, y_out)
-            }),
-            (By::Kernels(ops), false) => {
-                run(|encoder| ops.convolution(encoder, x_in, w_in, bias_in, options, y_out))
+        let (by, options) = (by.into(), &self.options);
+        match is_sequence {
+            true => {
+                let options = Convolution {
+                    stride: [options.stride[1]],
+                    padding: [options.padding[1]],
+                    dilation: [options.dilation[1]],
+                    groups: options.groups,
+                };
+                convolve(by, self.is_transposed, tensors, bias_in, &options);
             }
-            (By::Mps, true) => {
-                let done = mps().transposed_convolution(x_in, w_in, bias_in, options, y_out);
-                done.expect("convolves");
-            }
-            (By::Mps, false) => {
-                let done = mps().convolution(x_in, w_in, bias_in, options, y_out);
-                done.expect("convolves");
-            }
+            false => convolve(by, self.is_transposed, tensors, bias_in, options),
         }
         let y = read::<T>(&y_buffer);
         let at = |values: &[T], offset: usize, offsets: &[usize]| -> Vec<f64> {
@@ -192,6 +212,31 @@ impl Case {
         let mut is_result = vec![false; y.len()];
         y_offsets.iter().for_each(|index| is_result[*index] = true);
         assert!((0..y.len()).all(|index| is_result[index] || y[index] == untouched));
+    }
+}
+
+fn convolve<const D: usize>(
+    by: By,
+    is_transposed: bool,
+    [x, w, y]: [Tensor<'_>; 3],
+    bias: Option<Tensor<'_>>,
+    options: &Convolution<D>,
+) {
+    match (by, is_transposed) {
+        (By::Kernels(ops), true) => {
+            run(|encoder| ops.transposed_convolution(encoder, x, w, bias, options, y))
+        }
+        (By::Kernels(ops), false) => {
+            run(|encoder| ops.convolution(encoder, x, w, bias, options, y))
+        }
+        (By::Mps, true) => {
+            let done = mps().transposed_convolution(x, w, bias, options, y);
+            done.expect("convolves");
+        }
+        (By::Mps, false) => {
+            let done = mps().convolution(x, w, bias, options, y);
+            done.expect("convolves");
+        }
     }
 }
 
