@@ -1,6 +1,6 @@
 //! The metrics of operations: what is counted, and that table, JSON and trace say the same.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use approx::relative_eq;
 use metal_bridge::ops::{
@@ -153,9 +153,18 @@ fn metrics_add_up_to_the_trace() {
     };
     assert!(work() > 0);
     assert_eq!(ops.metrics().operations(), [], "metrics are off");
+    // Command buffers of nobody's before and after, so that the metrics have somebody else's clock to agree with.
+    let stamp = || {
+        let commands = ops.backend().queue().command_buffer().expect("commands");
+        let submission = commands.commit().expect("commits");
+        submission.wait().expect("completes");
+        submission.times().expect("the times")
+    };
+    let (host, before) = (Instant::now(), stamp());
     ops.enable_metrics(true);
     assert_eq!(work(), 0, "each operation is alone in its command buffer");
     ops.enable_metrics(false);
+    let (after, host) = (stamp(), host.elapsed());
     work();
     ops.set_peak(Peak {
         gflops: 1e6,
@@ -166,13 +175,19 @@ fn metrics_add_up_to_the_trace() {
     let trace: Value = serde_json::from_str(&metrics.trace()).expect("JSON");
     let events = trace["traceEvents"].as_array().expect("events");
     assert_eq!(events.len(), 9);
-    let mut end = 0.0;
+    // In microseconds. What is recorded is cut to nanoseconds.
+    let mut end = before.gpu_end * 1e6 - 0.01;
     for event in events {
         assert_eq!(event["ph"], "X");
         let start = event["ts"].as_f64().expect("a start");
         assert!(start >= end, "the GPU runs one at a time: {event}");
         end = start + event["dur"].as_f64().expect("a duration");
     }
+    assert!(end <= after.gpu_start * 1e6 + 0.01, "{end} after {after:?}");
+    assert!(
+        after.gpu_end - before.gpu_start <= host.as_secs_f64(),
+        "{before:?} to {after:?} in {host:?}"
+    );
     let rows = metrics.operations();
     let of = |row: &OperationMetrics| {
         let sum = |number: &dyn Fn(&Value) -> f64| -> f64 {
