@@ -31,6 +31,15 @@ pub struct MetalBackend {
     transfers: OnceCell<TransferQueue>,
 }
 
+/// What devices are compared by: the greatest computes best.
+fn rank(limits: &DeviceLimits) -> (bool, bool, u64) {
+    (
+        !limits.is_low_power,
+        !limits.is_removable,
+        limits.recommended_max_working_set_size,
+    )
+}
+
 impl MetalBackend {
     /// Whether there is a device.
     pub fn is_available() -> bool {
@@ -44,19 +53,11 @@ impl MetalBackend {
     ///
     /// [`Error::NoDevice`] if there is none; those of [`MetalBackend::with_device`].
     pub fn initialize() -> Result<MetalBackend> {
-        let rank = |device: &Device| {
-            let limits = device.limits();
-            (
-                !limits.is_low_power,
-                !limits.is_removable,
-                limits.recommended_max_working_set_size,
-            )
-        };
         let devices =
             Device::all().or_else(|_| Device::system_default().map(|device| vec![device]))?;
         let best = devices
             .into_iter()
-            .max_by_key(rank)
+            .max_by_key(|device| rank(device.limits()))
             .ok_or(Error::NoDevice)?;
         MetalBackend::with_device(&best)
     }
@@ -294,5 +295,34 @@ impl MetalBackend {
 
     pub(super) fn shared<T: Pod>(&self, values: &[T]) -> Result<Buffer> {
         self.create_buffer_with_data(values, StorageMode::Shared)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn power_then_place_then_memory_decide() {
+        let limits = |is_low_power, is_removable, memory| DeviceLimits {
+            is_low_power,
+            is_removable,
+            recommended_max_working_set_size: memory,
+            max_buffer_length: 0,
+            max_threadgroup_memory_length: 0,
+            max_threads_per_threadgroup: Size::new(1, 1, 1),
+            has_unified_memory: false,
+            is_headless: false,
+            runs_lanes_in_turn: false,
+        };
+        // From the best on.
+        let devices = [
+            limits(false, false, 2),
+            limits(false, false, 1),
+            limits(false, true, 8),
+            limits(true, false, 16),
+            limits(true, true, 32),
+        ];
+        assert!(devices.is_sorted_by(|better, worse| rank(better) > rank(worse)));
     }
 }

@@ -3,6 +3,7 @@
 use crate::support::{self, EPSILON, assert_close, matrix, metal, rng, uniform};
 use metal_bridge::ops::{Tensor, Unary, Weight, WeightType};
 use metal_bridge::{CompileOptions, Error, MetalBackend, Size, StorageMode};
+use metal_bridge_test_support::MODES;
 
 /// Products in float64, with a tolerance that grows with the number of terms.
 fn products<'a>(w: &'a support::Matrix, x: &'a [f32]) -> impl Iterator<Item = (f64, f64)> + 'a {
@@ -180,6 +181,27 @@ fn operations_run_at_once_on_buffers() {
         .copy_buffer_to_host(&y, &mut long)
         .expect_err("a buffer of four");
     assert!(matches!(error, Error::OutOfRange(_)), "{error}");
+}
+
+#[test]
+fn buffers_of_every_mode_carry_values() {
+    let metal = metal();
+    let backend = metal.backend();
+    for mode in MODES {
+        let a = backend
+            .create_buffer_with_data(&[1.0f32, 2.0, 3.0], mode)
+            .expect("a buffer");
+        let y = backend.create_buffer(12, mode).expect("a buffer");
+        let sums = || {
+            let mut sums = [0.0f32; 3];
+            metal.add(&a, &a, &y, 3).expect("adds");
+            backend.copy_buffer_to_host(&y, &mut sums).expect("copies");
+            sums
+        };
+        assert_eq!(sums(), [2.0, 4.0, 6.0], "{mode:?}");
+        backend.copy_from_host(&[-1.0f32, 5.0], &a).expect("copies");
+        assert_eq!(sums(), [-2.0, 10.0, 6.0], "{mode:?}");
+    }
 }
 
 #[test]
