@@ -24,6 +24,7 @@
 #include <objc/message.h>
 #include <objc/runtime.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,14 +148,18 @@ static void load_early(struct module *module, const struct image *image) {
 }
 
 /* +[NSAutoreleasePool new] stores two methods at its first call with no lock, and then calls them. A program's threads
- * may all begin with a pool, so the first call comes before there are threads. Message expressions of this file work
- * only once its own module is loaded. */
+ * may all begin with a pool, so the first call comes here: before a program has threads, unless it loads this library
+ * later. Foundation's first message makes the process ignore SIGPIPE, which Apple's does not. Message expressions of
+ * this file work only once its own module is loaded. */
 static void make_first_pool(void) {
     typedef id (*message)(id, SEL);
+    struct sigaction pipes;
+    sigaction(SIGPIPE, NULL, &pipes);
     const id pools = (id)objc_lookUpClass("NSAutoreleasePool");
     const SEL make = sel_registerName("new"), drain = sel_registerName("drain");
     const id pool = ((message)objc_msg_lookup(pools, make))(pools, make);
     ((message)objc_msg_lookup(pool, drain))(pool, drain);
+    sigaction(SIGPIPE, &pipes, NULL);
 }
 
 static void load_all_early(void) {

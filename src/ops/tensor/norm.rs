@@ -48,7 +48,8 @@ impl Ops {
     /// broadcast to that shape, and have that type or `f32`. All is computed as `f32` and rounded once. The mean has twice the
     /// digits of `f32`, so that no large mean spoils the variance: with `u = 2^-24`, an element is wrong by at most
     /// `16 u |y - bias| + 2 u |y|` before that, and by some `u^2 |mean|` in the scale of `x`. NaN or infinity in a row makes the
-    /// row NaN. The bounds hold if no sum and no square of a difference leaves the range of `f32`, at either end. `y` may be `x`. Kernel `normalize` of that type.
+    /// row NaN. The bounds hold if no sum and no square of a difference leaves the range of `f32`, at either end. `y` may be `x`.
+    /// Kernel `normalize` of that type.
     ///
     /// # Errors
     ///
@@ -70,7 +71,8 @@ impl Ops {
 
     /// `y = x / sqrt(mean(x^2) + epsilon) * weight + bias`, the mean along `axes` (Zhang and Sennrich 2019, arXiv:1910.07467):
     /// otherwise as [`Ops::layer_norm`]. For matrices of `f32` that lie without gaps there is [`Ops::rms_norm`]. A square beyond
-    /// the range of `f32` makes its row 0, and one below it counts as 0. Kernel `normalize`.
+    /// the range of `f32` makes its row 0, and one below it counts as 0. NaN makes its row NaN; infinity gives NaN at its
+    /// position, and 0 at the others of its row. Kernel `normalize`.
     ///
     /// # Errors
     ///

@@ -247,7 +247,7 @@ fn bad_norms_are_refused_by_name() {
         );
     };
     layer(&[3], &plain, y, "does not have an axis 3");
-    layer(&[1, 1], &plain, y, "the axis 1 is named twice");
+    layer(&[1, 1], &plain, y, "the axis 1 of x is named twice");
     layer(&[2], &plain, of(&y_buffer, &[24]), "y has the shape [24]");
     let overlapping = Tensor::of::<f32>(View::new(&x_buffer, 4), &[2, 3, 3]).unwrap();
     let within = x.narrow(1, 0, 3).unwrap();

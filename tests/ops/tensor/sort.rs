@@ -244,7 +244,7 @@ fn bad_sorts_are_refused_by_name() {
     let shifted = Tensor::of::<f32>(View::new(&indices_buffer, 4), &[63]).unwrap();
     says(
         sort(0, x(&[63]), shifted, indices(&[63])),
-        "y and index overlap",
+        "indices and y overlap",
     );
     let integers = Tensor::of::<i32>(&y_buffer, &[64]).unwrap();
     says(

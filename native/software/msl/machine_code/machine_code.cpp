@@ -8,6 +8,7 @@
 #include "initialiser_order.h"
 #include "initialiser_values.h"
 #include "initialisers.h"
+#include "known_addresses.h"
 #include "msl/compile/file.h"
 #include "operations.h"
 #include "padding.h"
@@ -44,6 +45,7 @@ ProcessResult compile_object(const Dialect &dialect, const std::string &precompi
     const auto compile_text = [&](std::string edited_text, const std::vector<std::string> &options) {
         edited_text = drop_device_attributes(define_padding(define_operations(edited_text, !dialect.sanitize)));
         if (expands_saturation && !dialect.sanitize) edited_text = expand_saturation(edited_text);
+        if (dialect.sanitize) edited_text = hide_known_addresses(edited_text);
         result.succeeded = write_file(edited, edited_text);
         return result.succeeded && compile_from(edited, options);
     };

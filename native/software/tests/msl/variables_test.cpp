@@ -184,6 +184,8 @@ void test_refusals() {
             {"struct s { static int v; };", program},
             {"struct s { int x; } v = {0};", program},
             {"struct { int x; } const *v;", program},
+            {"struct s : metal::is_same<const int, int> { int x; } v;", program},
+            {"struct alignas(sizeof(const int)) s { int x; } v;", program},
             {"enum e : int { one } v = one;", program},
             {"struct s { static struct t { int x; } v; };", program},
             {"static int f() { static int n = 0; return n++; }", local},

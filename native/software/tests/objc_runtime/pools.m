@@ -3,6 +3,7 @@
 #include "framework_test.h"
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -160,9 +161,13 @@ static void *begin_with_pool(void *unused) {
     return unused;
 }
 
-/* Every thread of this process begins with a pool, at the same time, and nothing came before. */
+/* Every thread of this process begins with a pool, at the same time, and nothing came before. Foundation has not made
+ * the process ignore SIGPIPE. */
 static int begin_together(void) {
     pthread_t threads[BEGINNERS];
+    struct sigaction pipes;
+    sigaction(SIGPIPE, NULL, &pipes);
+    if (pipes.sa_handler != SIG_DFL) return 1;
     pthread_barrier_init(&all_ready, NULL, BEGINNERS);
     for (int i = 0; i < BEGINNERS; i++) pthread_create(&threads[i], NULL, begin_with_pool, NULL);
     for (int i = 0; i < BEGINNERS; i++) pthread_join(threads[i], NULL);

@@ -233,3 +233,15 @@ kernel void same_value(device int *a [[buffer(0)]], device int *b [[buffer(1)]],
 kernel void counted_plainly(device int *a [[buffer(0)]]) {
     a[0] += 1; // BUG
 }
+
+// Of two variables a thread reads the one that it chooses.
+kernel void choices(device int *b [[buffer(1)]], uint i [[thread_position_in_threadgroup]]) {
+    threadgroup int first, second, others[2];
+    if (i == 0) first = second = others[0] = others[1] = 1;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    const int right = i == 5 ? second : first;
+    if (i == 5) second = right + 1;
+    const int wrong = i == 6 ? others[1] : others[0];
+    if (i == 7) others[1] = wrong + 1; // BUG
+    b[i] = right + wrong;
+}

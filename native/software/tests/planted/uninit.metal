@@ -120,3 +120,19 @@ kernel void inactive_lanes(device int *a [[buffer(0)]], device int *b [[buffer(1
     }
     b[i] = s;
 }
+
+static int either(threadgroup int &one, threadgroup const int &other, bool first) { return first ? one : other; }
+
+// Of two variables a thread reads the one that it chooses.
+kernel void choices(device int *a [[buffer(0)]], device int *b [[buffer(1)]],
+                    uint i [[thread_position_in_threadgroup]]) {
+    threadgroup int written[1], unwritten[1], more[2];
+    if (i == 0) written[0] = more[1] = 7;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    threadgroup int *from = a[0] == 0 ? written : unwritten;
+    if (i == 1) b[0] = from[0];
+    if (i == 2) b[1] = either(written[0], unwritten[0], a[0] == 0);
+    if (i == 3) b[2] = a[1] == 1 ? more[1] : more[0];
+    from = a[0] == 0 ? unwritten : written;
+    if (i == 4) b[3] = from[0]; // BUG
+}

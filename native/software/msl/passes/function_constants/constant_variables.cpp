@@ -35,9 +35,7 @@ void check_program_declarators(Source &source, const Declaration &declaration) {
     if (!specifiers.typed || specifiers.alias) return;
     const bool behind_type = specifiers.body != 0;
     bool unchanging = false, lasting = false, is_static = !declaration.member;
-    for (Index j = declaration.begin; j < i; ++j) {
-        if (behind_type && j == specifiers.body) j = source.skip_group(j, i);
-        if (j == i) break;
+    for (Index j = declaration.begin; j < i; j = source.skip_part(j, i)) {
         if (source[j].is("using") || source[j].is("friend")) return;
         unchanging = unchanging || source[j].is("constexpr");
         lasting = lasting || source[j].is("const");
