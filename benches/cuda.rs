@@ -7,6 +7,7 @@ use std::ffi::{CStr, c_void};
 use std::ptr;
 use std::time::Duration;
 
+use metal_bridge_benches::beside::is_wanted;
 use metal_bridge_benches::calls::{Calls, Percentiles, time_calls};
 use metal_cudart::*;
 
@@ -71,8 +72,8 @@ impl Streams {
     }
 
     /// Times `call` in each stream and prints a line of the table.
-    fn measure(&self, wanted: &Wanted, name: &str, call: impl Fn(cudaStream_t) -> cudaError_t) {
-        if !wanted.has(name) {
+    fn measure(&self, name: &str, call: impl Fn(cudaStream_t) -> cudaError_t) {
+        if !is_wanted(name) {
             return;
         }
         let cells = [self.explicit, self.legacy, self.per_thread].map(|stream| {
@@ -95,35 +96,19 @@ fn cell(times: &Percentiles) -> String {
 }
 
 /// The part of the table that was asked for.
-struct Wanted(Option<String>);
-
-impl Wanted {
-    fn from_arguments() -> Wanted {
-        let mut arguments = std::env::args().skip(1);
-        Wanted(arguments.find(|argument| !argument.starts_with('-')))
-    }
-
-    fn has(&self, name: &str) -> bool {
-        self.0
-            .as_ref()
-            .is_none_or(|part| name.contains(part.as_str()))
-    }
-}
-
 fn main() {
-    let wanted = Wanted::from_arguments();
     let streams = Streams::new();
     println!("\nMedian / 99th percentile of a call, in microseconds.\n");
     println!("| call | a stream | legacy default stream | per-thread default stream |");
     println!("|---|---:|---:|---:|");
-    copies(&streams, &wanted);
-    fills(&streams, &wanted);
-    events(&streams, &wanted);
-    kernels(&streams, &wanted);
+    copies(&streams);
+    fills(&streams);
+    events(&streams);
+    kernels(&streams);
 }
 
 /// Copies to pageable memory are not in this table: the call waits for them, as CUDA's does.
-fn copies(streams: &Streams, wanted: &Wanted) {
+fn copies(streams: &Streams) {
     for (from, to) in [
         (Side::Pinned, Side::Device),
         (Side::Device, Side::Pinned),
@@ -133,7 +118,7 @@ fn copies(streams: &Streams, wanted: &Wanted) {
         for bytes in SIZES {
             let (source, destination) = (from.allocate(bytes), to.allocate(bytes));
             let name = format!("copy, {} to {}, {} KB", from.name(), to.name(), bytes >> 10);
-            streams.measure(wanted, &name, |stream| {
+            streams.measure(&name, |stream| {
                 // SAFETY: both sides have the bytes until the end of the program.
                 unsafe { cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDefault, stream) }
             });
@@ -141,11 +126,11 @@ fn copies(streams: &Streams, wanted: &Wanted) {
     }
 }
 
-fn fills(streams: &Streams, wanted: &Wanted) {
+fn fills(streams: &Streams) {
     for bytes in SIZES {
         let memory = Side::Device.allocate(bytes);
         let name = format!("memset, {} KB", bytes >> 10);
-        streams.measure(wanted, &name, |stream| {
+        streams.measure(&name, |stream| {
             // SAFETY: a handle and a range, checked by the call.
             unsafe { cudaMemsetAsync(memory, 1, bytes, stream) }
         });
@@ -159,13 +144,13 @@ fn event(flags: u32) -> cudaEvent_t {
     event
 }
 
-fn events(streams: &Streams, wanted: &Wanted) {
+fn events(streams: &Streams) {
     for (name, flags) in [
         ("event record", cudaEventDefault),
         ("event record, without timing", cudaEventDisableTiming),
     ] {
         let event = event(flags);
-        streams.measure(wanted, name, |stream| {
+        streams.measure(name, |stream| {
             // SAFETY: handles, checked by the call.
             unsafe { cudaEventRecord(event, stream) }
         });
@@ -173,7 +158,6 @@ fn events(streams: &Streams, wanted: &Wanted) {
     let (other, recorded) = (Streams::new().explicit, event(cudaEventDisableTiming));
     let memory = Side::Device.allocate(4096);
     streams.measure(
-        wanted,
         "memset, event record and wait of another stream",
         |stream| {
             // SAFETY: handles and a range, checked by the calls.
@@ -195,7 +179,7 @@ kernel void add(device float *values [[buffer(0)]], constant float &term [[buffe
 }
 ";
 
-fn kernels(streams: &Streams, wanted: &Wanted) {
+fn kernels(streams: &Streams) {
     let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
     // SAFETY: pointers to the handles and C strings.
     unsafe {
@@ -204,7 +188,7 @@ fn kernels(streams: &Streams, wanted: &Wanted) {
     }
     let values = Side::Device.allocate(4096);
     let (grid, block) = (dim3 { x: 8, y: 1, z: 1 }, dim3 { x: 128, y: 1, z: 1 });
-    streams.measure(wanted, "kernel launch, 1024 threads", |stream| {
+    streams.measure("kernel launch, 1024 threads", |stream| {
         let (mut values, mut term) = (values, 1.0f32);
         let arguments = &mut [
             ptr::from_mut(&mut values).cast(),

@@ -12,6 +12,7 @@ use metal_bridge::{
     Buffer, CommandQueue, CompileOptions, ComputePipeline, Device, DispatchType, Result,
     StorageMode, Submission,
 };
+use metal_bridge_benches::beside::is_wanted;
 use metal_bridge_benches::rounds::{Contender, best_of, repeated};
 
 const BUDGET: Duration = Duration::from_secs(3);
@@ -23,24 +24,16 @@ fn main() -> Result<()> {
     let device = Device::system_default()?;
     let memory = Memory::new(&device)?;
     let transfers = memory.transfer_queue(&device.new_command_queue()?)?;
-    let chosen = std::env::args()
-        .skip(1)
-        .find(|argument| !argument.starts_with('-'));
-    let wanted = |part: &str| {
-        chosen
-            .as_ref()
-            .is_none_or(|name| part.contains(name.as_str()))
-    };
-    if wanted("memcpy") {
+    if is_wanted("memcpy") {
         against_memcpy(&device, &transfers)?;
     }
-    if wanted("small") {
+    if is_wanted("small") {
         small_transfers(&device, &transfers)?;
     }
-    if wanted("staging") {
+    if is_wanted("staging") {
         staging(&device, &transfers)?;
     }
-    if wanted("overlap") {
+    if is_wanted("overlap") {
         overlap(&device, &memory)?;
         if std::env::var_os(THREADS).is_none() {
             overlap_on_one_thread_each();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use metal_bridge::ops::{Weight, WeightType, shader_sources};
 use metal_bridge::{Buffer, CompileOptions, ComputePipeline, Library, Result, Size, StorageMode};
-use metal_bridge_benches::beside::Row;
+use metal_bridge_benches::beside::{Row, is_wanted};
 use metal_bridge_benches::contenders::{candle_product, copy, gemm_product, sum};
 use metal_bridge_benches::data;
 use metal_bridge_benches::metal::Metal;
@@ -352,21 +352,12 @@ const SUBJECTS: [Subject; 6] = [
     ("compile", compilation),
 ];
 
-/// Prints the table: all subjects, or those whose names begin with one of the arguments.
+/// Prints the table: all subjects, or those that the arguments name.
 fn table() -> Result<()> {
-    // Cargo adds `--bench`.
-    let wanted: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|argument| !argument.starts_with('-'))
-        .collect();
     let kernels = Kernels::new()?;
     println!("\n| what | unit | metal-bridge | beside it | ratio |\n|---|---|---:|---:|---:|");
     for (name, measure) in SUBJECTS {
-        if wanted.is_empty()
-            || wanted
-                .iter()
-                .any(|prefix| name.starts_with(prefix.as_str()))
-        {
+        if is_wanted(name) {
             measure(&kernels)?.iter().for_each(Row::print);
         }
     }

@@ -62,7 +62,11 @@ inline float erf_of(float x) {
     return x * sum;
 }
 
-inline float sigmoid_of(float x) { return 1.0f / (1.0f + precise::exp(-x)); }
+// No exponential overflows: far below zero the result is small, and the product with x is not.
+inline float sigmoid_of(float x) {
+    const float small = precise::exp(-fabs(x));
+    return (x < 0.0f ? small : 1.0f) / (1.0f + small);
+}
 
 inline float softplus_of(float x) {
     const float size = fabs(x);

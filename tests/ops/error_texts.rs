@@ -35,7 +35,7 @@ fn refusals_name_operation_operand_and_value() {
         // Numbers that are not finite, or out of range.
         matmul(Matmul { alpha, ..Matmul::default() }, square, square, y(&[2, 2])): "alpha", "NaN";
         matmul(Matmul { beta, ..Matmul::default() }, square, square, y(&[2, 2])): "beta", "-inf";
-        unary(Unary::Elu(f32::INFINITY), square, y(&[2, 2])): "the parameter of Elu", "is inf";
+        unary(Unary::Elu(f32::INFINITY), square, y(&[2, 2])): "Elu(inf)", "must be finite";
         layer_norm(square, &[1], &Norm { epsilon: -1.0, ..norm() }, y(&[2, 2])): "epsilon", "-1";
         uniform(Random::default(), f32::NAN, 1.0, y(&[4])): "low", "NaN";
         normal(Random::default(), 0.0, -2.0, y(&[4])): "deviation", "-2";

@@ -155,7 +155,10 @@ fn metrics_add_up_to_the_trace() {
     assert_eq!(ops.metrics().operations(), [], "metrics are off");
     // Command buffers of nobody's before and after, so that the metrics have somebody else's clock to agree with.
     let stamp = || {
-        let commands = ops.backend().queue().command_buffer().expect("commands");
+        let mut commands = ops.backend().queue().command_buffer().expect("commands");
+        let mut blits = commands.blit_command_encoder().expect("an encoder");
+        blits.fill(&y, 0..64, 0).expect("fills");
+        blits.end_encoding().expect("ends");
         let submission = commands.commit().expect("commits");
         submission.wait().expect("completes");
         submission.times().expect("the times")

@@ -183,8 +183,7 @@ impl Ops {
             return Err(Error::Unsupported(Failure::new(FUNCTION, message)));
         }
         if !parameter.is_finite() {
-            let message =
-                format!("the parameter of {operation:?} is {parameter}: it must be finite");
+            let message = format!("{operation:?} has a parameter that must be finite");
             return Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
         }
         Elementwise {

@@ -38,7 +38,7 @@ what `MetalBackend::tensor_at` finds at such an address.
 const VIEWS: &str = "
 ## Views
 
-These make a `Tensor` of the same elements, of any type, and move nothing. Every operation takes the view, and `convert` copies it.
+These make a `Tensor` of the same elements, of any type, and move nothing. Operations take a view as they take any tensor, and `convert` copies it.
 Strides are not negative, so a view cannot reverse an axis: `index_select` with the positions from the last to the first copies it
 reversed.
 

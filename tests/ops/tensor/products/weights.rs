@@ -91,7 +91,7 @@ fn bad_products_with_weights_are_refused() {
         let error = refused(|encoder| ops().matmul_weights(encoder, &weight, x, y));
         let said = error.to_string();
         assert!(
-            said.contains("Ops::matmul_weights") && said.contains(text),
+            said.contains("(in Ops::matmul_weights)") && said.contains(text),
             "{said}"
         );
         let add = refused(|encoder| ops().matmul_weights_add(encoder, &weight, x, y)).to_string();

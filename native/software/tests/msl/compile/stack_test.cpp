@@ -22,7 +22,8 @@ constexpr std::size_t stack_pages = 128;  // frames are larger
 #else
 constexpr std::size_t stack_pages = 16;
 #endif
-constexpr std::size_t page = 4096, below_bytes = 64 * page, stack_bytes = stack_pages * page;
+const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), below_bytes = 64 * page,
+                  stack_bytes = stack_pages * page;
 
 // The memory below a stack belongs to others, as where the system places one thread's stack below another's.
 struct Memory {
@@ -91,7 +92,7 @@ void test_small_stacks() {
 void test_stacks_end_at_their_guard() {
     const Memory memory = make_memory();
     bool ended = false;
-    for (std::size_t used = page; used < stack_bytes; used += stack_bytes / 16) {
+    for (std::size_t used = page; used < stack_bytes; used += stack_bytes / 8) {
         const int status = compile_in_process(memory, used);
         ended = ended || (WIFSIGNALED(status) && (WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS));
         CHECK(memory.is_untouched());
