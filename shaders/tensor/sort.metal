@@ -1,12 +1,18 @@
 // Indices along an axis in the order of the elements they point at: a stable merge sort. A first pass sorts runs, each
 // further pass merges two runs to one, from one array of indices to another. Of a run only the first `limit` indices
-// are ever needed.
+// are ever needed: if they are few, the first pass selects them from long runs.
 #include "partials.h"
 
 // Whether a pass merges the runs of the pass before, or else sorts the first ones.
 constant bool has_runs [[function_constant(3)]];
 
+// Whether the first pass selects. Then `limit` is at most `most_kept`.
+constant bool selects [[function_constant(4)]];
+
+// Elements that a thread sorts by insertion.
 constant constexpr uint first_run = 16;
+
+constant constexpr uint most_kept = 64;
 
 // `Arguments` of src/ops/tensor/sort.rs.
 struct Sorting {
@@ -16,7 +22,7 @@ struct Sorting {
     ulong width;
     // Turns the keys around for a descending order.
     ulong flip;
-    // Indices that a thread writes.
+    // Elements of x that a thread sorts or selects from in the first pass, indices that it writes in the others.
     uint per_thread;
     uint kept_rank;
     // Between neighbours along the axis. The indices that are read lie without gaps.
@@ -53,32 +59,81 @@ struct Keys {
     ulong stride;
     ulong size;
     K flip;
+    K of(ulong index) const { return key_of(Element<T>::get(x[index * stride])) ^ flip; }
     // An index that was read may be anything, if somebody else has written it.
-    K at(ulong index) const {
-        return key_of(Element<T>::get(x[min(index, size - 1) * stride])) ^ flip;
+    K at(ulong index) const { return of(min(index, size - 1)); }
+};
+
+// The first keys of a run, and their indices, in order. Equal keys are in the order of their indices.
+template <typename K, uint most>
+struct Sorted {
+    K keys[most];
+    uint indices[most];
+    uint count;
+
+    void put(uint at, K key, uint index) {
+        keys[at] = key;
+        indices[at] = index;
     }
 };
 
-// Indices start .. end - 1 in order of their keys, by insertion.
+template <typename K, uint most>
+inline void write_first(thread const Sorted<K, most> &sorted, device uint *to, ulong stride, ulong limit) {
+    for (uint i = 0; i < min(ulong(sorted.count), limit); i++) to[i * stride] = sorted.indices[i];
+}
+
+// Indices start .. end - 1 by insertion: all of them, or else those whose keys are less than `bound`.
 template <typename T>
-inline void sort_run(thread const Keys<T> &keys, ulong start, ulong end, device uint *to, ulong stride, ulong limit) {
-    typename Keys<T>::K sorted[first_run];
-    uint indices[first_run];
-    const uint count = uint(end - start);
-    for (uint i = 0; i < count; i++) {
-        const uint index = uint(start) + i;
-        const typename Keys<T>::K key = keys.at(index);
-        uint at = i;
-        for (; at > 0 && key < sorted[at - 1]; at--) {
-            sorted[at] = sorted[at - 1];
-            indices[at] = indices[at - 1];
+inline Sorted<typename Keys<T>::K, first_run> sort_block(thread const Keys<T> &keys, ulong start, ulong end, bool all,
+                                                         typename Keys<T>::K bound) {
+    typedef typename Keys<T>::K K;
+    Sorted<K, first_run> sorted;
+    sorted.count = 0;
+    for (ulong index = start; index < end; index++) {
+        const K key = keys.of(index);
+        if (all || key < bound) {
+            uint at = sorted.count++;
+            for (; at > 0 && key < sorted.keys[at - 1]; at--) {
+                sorted.put(at, sorted.keys[at - 1], sorted.indices[at - 1]);
+            }
+            sorted.put(at, key, uint(index));
         }
-        sorted[at] = key;
-        indices[at] = index;
     }
-    for (uint i = 0; i < min(ulong(count), limit); i++) {
-        to[(start + i) * stride] = indices[i];
+    return sorted;
+}
+
+// The first `limit` indices of a run, block by block. Few blocks have a key that comes before the last one kept.
+template <typename T>
+inline void select_run(thread const Keys<T> &keys, ulong start, ulong end, device uint *to, ulong stride, uint limit) {
+    typedef typename Keys<T>::K K;
+    Sorted<K, most_kept> kept;
+    kept.count = 0;
+    for (; start < end; start += first_run) {
+        const ulong block_end = min(start + first_run, end);
+        const bool all = kept.count < limit;
+        const K bound = all ? 0 : kept.keys[limit - 1];
+        // Without branches, as a loop over a vector is.
+        bool any = all;
+        for (ulong index = start; index < block_end; index++) any |= keys.of(index) < bound;
+        if (!any) continue;
+        const Sorted<K, first_run> block = sort_block(keys, start, block_end, all, bound);
+        // From the last place on, so that no key is lost before it has moved.
+        uint a = kept.count;
+        uint b = block.count;
+        kept.count = min(a + b, limit);
+        for (uint at = a + b; b > 0; at--) {
+            const bool takes_a = a > 0 && block.keys[b - 1] < kept.keys[a - 1];
+            const K key = takes_a ? kept.keys[a - 1] : block.keys[b - 1];
+            const uint index = takes_a ? kept.indices[a - 1] : block.indices[b - 1];
+            if (at <= limit) kept.put(at - 1, key, index);
+            if (takes_a) {
+                a--;
+            } else {
+                b--;
+            }
+        }
     }
+    write_first(kept, to, stride, limit);
 }
 
 // Two runs that become one.
@@ -145,11 +200,20 @@ kernel void sort_pass(constant Sorting &sorting [[buffer(0)]],
                           typename Keys<T>::K(sorting.flip)};
     device uint *row = to + offset.y;
     const ulong size = sorting.size;
+    if (!has_runs && selects) {
+        const ulong start = ulong(position.x) * sorting.per_thread;
+        if (start < size) {
+            select_run(keys, start, min(start + sorting.per_thread, size), row + start * sorting.to_stride,
+                       sorting.to_stride, uint(sorting.limit));
+        }
+        return;
+    }
     if (!has_runs) {
         for (uint k = 0; k < sorting.per_thread / first_run; k++) {
             const ulong start = ulong(position.x) * sorting.per_thread + k * first_run;
             if (start < size) {
-                sort_run(keys, start, min(start + first_run, size), row, sorting.to_stride, sorting.limit);
+                const auto sorted = sort_block(keys, start, min(start + first_run, size), true, 0);
+                write_first(sorted, row + start * sorting.to_stride, sorting.to_stride, sorting.limit);
             }
         }
         return;

@@ -23,6 +23,9 @@ const KERNELS: KernelNames = kernel_names!("sort");
 /// `first_run` of `shaders/tensor/sort.metal`.
 const FIRST_RUN: usize = 16;
 
+/// `most_kept` of `shaders/tensor/sort.metal`: so many are selected at most.
+const MOST_KEPT: usize = 64;
+
 /// Bytes of an index.
 const INDEX: usize = 4;
 
@@ -113,7 +116,8 @@ impl Ops {
 
     /// The first `k` elements of [`Ops::sort`] along an axis, in order, and where in `x` they are: `y` and `indices` have the size
     /// `k` along the axis, at most that of `x`, and the shape of `x` besides. [`SortOrder::descending`] asks for the largest ones.
-    /// `scratch` as for [`Ops::sort`]. No pass keeps more than `k` elements of a run. Kernels `sort`, `gather`.
+    /// `scratch` as for [`Ops::sort`]. No pass keeps more than `k` elements of a run, and if `k` is at most 64, the first pass
+    /// selects them from runs of hundreds of elements instead of sorting these. Kernels `sort`, `gather`.
     ///
     /// # Errors
     ///
@@ -218,7 +222,7 @@ impl Ops {
 
 impl Sort<'_> {
     fn encode(&self, ops: &Ops, encoder: &mut ComputeEncoder<'_>) -> Result<()> {
-        let merges = merges(self.size);
+        let merges = merges(self.size, self.first_run(ops));
         // A pass must not fail after another one is encoded.
         for pass in 0..=merges {
             self.grid(ops, pass)?;
@@ -241,26 +245,44 @@ impl Sort<'_> {
         )
     }
 
-    /// Elements that a run has before a pass; 0 before the first one.
-    fn width(pass: usize) -> usize {
-        match pass {
-            0 => 0,
-            merge => FIRST_RUN << (merge - 1),
+    /// Indices that are wanted of a row.
+    fn limit(&self) -> usize {
+        self.indices.shape()[self.order.axis]
+    }
+
+    fn selects(&self) -> bool {
+        self.limit() <= MOST_KEPT
+    }
+
+    /// Elements of a run that the first pass sorts, or selects from.
+    fn first_run(&self, ops: &Ops) -> usize {
+        match ops.lanes {
+            _ if !self.selects() => FIRST_RUN,
+            LaneExecution::InTurn => 1024,
+            LaneExecution::Lockstep => 256,
         }
     }
 
-    /// The grid, and how many indices a thread writes.
+    /// Elements that a run has before a pass; 0 before the first one.
+    fn width(&self, ops: &Ops, pass: usize) -> usize {
+        match pass {
+            0 => 0,
+            merge => self.first_run(ops) << (merge - 1),
+        }
+    }
+
+    /// The grid, and how many elements of the first pass, or indices of another one, a thread has.
     fn grid(&self, ops: &Ops, pass: usize) -> Result<(Grid, usize)> {
-        let (per_thread, threads) = match ops.lanes {
+        let (mut per_thread, threads) = match ops.lanes {
             LaneExecution::InTurn => (1024, 32),
             LaneExecution::Lockstep => (FIRST_RUN, 256),
         };
         let columns = if pass == 0 {
+            per_thread = self.first_run(ops).max(per_thread);
             self.size.div_ceil(per_thread)
         } else {
-            let pair = 2 * Sort::width(pass);
-            let limit = self.indices.shape()[self.order.axis];
-            self.size.div_ceil(pair) * pair.min(limit).div_ceil(per_thread)
+            let pair = 2 * self.width(ops, pass);
+            self.size.div_ceil(pair) * pair.min(self.limit()).div_ceil(per_thread)
         };
         if u32::try_from(self.rows).is_err() {
             let message = format!(
@@ -314,15 +336,16 @@ impl Sort<'_> {
             operands.push(Operand::read("scratch", from, bytes, INDEX));
         }
         let kernel = KernelName::new(Shader::Sort, KERNELS[x.data_type() as usize])
-            .with(Constant::Bool(3, pass > 0));
+            .with(Constant::Bool(3, pass > 0))
+            .with(Constant::Bool(4, pass == 0 && self.selects()));
         let (grid, per_thread) = self.grid(ops, pass)?;
         let launch = Launch {
             function: self.function,
             pipeline: &ops.pipelines.pipeline(kernel)?,
             arguments: Arguments {
                 size: self.size as u64,
-                limit: self.indices.shape()[axis] as u64,
-                width: Sort::width(pass) as u64,
+                limit: self.limit() as u64,
+                width: self.width(ops, pass) as u64,
                 flip: if self.order.descending { u64::MAX } else { 0 },
                 per_thread: per_thread as u32,
                 kept_rank: kept.shape.len() as u32,
@@ -337,19 +360,19 @@ impl Sort<'_> {
         };
         // SAFETY: the kernel goes to rows of x and of the target, which the grid counts, and holds indices of x within its row,
         // whatever the scratch memory has. It writes at most `limit` of them from the start of each run on, and the last pass has
-        // one run.
+        // one run. If it selects, `limit` is at most `MOST_KEPT`.
         unsafe { launch.encode(encoder) }
     }
 }
 
 /// The passes after the first one, for rows of this size.
-fn merges(size: usize) -> usize {
-    let runs = size.div_ceil(FIRST_RUN).max(1);
+fn merges(size: usize, first_run: usize) -> usize {
+    let runs = size.div_ceil(first_run).max(1);
     runs.next_power_of_two().ilog2() as usize
 }
 
 fn scratch_bytes(function: &'static str, shape: &[usize], size: usize) -> Result<usize> {
-    let halves = merges(size).min(2);
+    let halves = merges(size, FIRST_RUN).min(2);
     elements(function, "the axis", &[size])?;
     let counted = shape
         .iter()
