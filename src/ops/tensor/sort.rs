@@ -251,7 +251,7 @@ impl Sort<'_> {
     }
 
     fn selects(&self) -> bool {
-        self.limit() <= MOST_KEPT
+        self.limit() <= MOST_KEPT && self.limit() < self.size
     }
 
     /// Elements of a run that the first pass sorts, or selects from.
