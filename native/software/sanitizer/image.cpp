@@ -87,6 +87,7 @@ bool image::read_symbols(std::string &problem) {
  * nothing else. */
 void image::add_object(uintptr_t begin, size_t size, const char *symbol, bool uninitialised) {
     constexpr uintptr_t spread = SMTL_SANITIZED_VARIABLE_ALIGNMENT;
+    if (std::string_view(symbol).ends_with(SMTL_SECOND_NAME_END)) return;
     if (begin % spread != 0 || !uninitialised) {
         others_.emplace_back(begin, begin + size);
         return;

@@ -9,7 +9,7 @@
 namespace smtl::msl {
 namespace {
 
-constexpr std::string_view suffix = ".weak";
+constexpr std::string_view suffix = SMTL_SECOND_NAME_END;
 
 // The length of the name that the text begins with.
 std::size_t name_length(std::string_view text) {

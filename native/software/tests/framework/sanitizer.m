@@ -127,6 +127,15 @@ static void test_races(void) { test_suite(&suites[1]); }
 
 static void test_unwritten_memory(void) { test_suite(&suites[2]); }
 
+/* Each variable counts once, in units of 16 bytes. */
+static void test_threadgroup_memory(void) {
+    id<MTLLibrary> library = compile(planted_source("uninit"));
+    id<MTLComputePipelineState> pipeline = make_pipeline(library, @"choices");
+    CHECK([pipeline staticThreadgroupMemoryLength] == 48);
+    [pipeline release];
+    [library release];
+}
+
 /* What a report says apart from the line. */
 static void test_report(void) {
     id<MTLLibrary> library = compile(planted_source("bounds"));
@@ -355,6 +364,7 @@ int main(void) {
         RUN(test_bounds);
         RUN(test_races);
         RUN(test_unwritten_memory);
+        RUN(test_threadgroup_memory);
         RUN(test_report);
         id<MTLLibrary> library = compile(increments);
         increment = make_pipeline(library, @"one");

@@ -17,6 +17,9 @@
 /* The alignment of threadgroup variables of instrumented kernels. Nothing else in these kernels has it. */
 #define SMTL_SANITIZED_VARIABLE_ALIGNMENT 0x100000
 
+/* The end of the second name that an instrumented kernel has for each threadgroup variable. */
+#define SMTL_SECOND_NAME_END ".weak"
+
 /* The state of an instrumented kernel's stack lies at this plus an eighth of the stack's address. */
 #define SMTL_STACK_SHADOW_OFFSET (uint64_t(1) << 44)
 
