@@ -13,6 +13,7 @@ use crate::error::{Error, Failure, Result};
 use crate::metal::process::check_process;
 use crate::metal::slots::QueuePosition;
 use crate::metal::wait::Wait;
+use crate::sys::contain_panic;
 
 /// Values on their way from a buffer, which come when the transfer has completed: a [`Future`] of them, for any
 /// executor.
@@ -194,6 +195,14 @@ impl<M: Received> Receiver<M> {
         };
         (receiver, Download { slot })
     }
+
+    /// Drops the memory, and tells `error` to those who wait for it: also if the caller's owner panics.
+    fn end_without_values(&mut self, error: Error) {
+        if let Some((memory, slot)) = self.parts.take() {
+            contain_panic(|| drop(memory));
+            slot.end(Err(error));
+        }
+    }
 }
 
 impl<M: Received> HostMemory for Receiver<M> {
@@ -204,9 +213,14 @@ impl<M: Received> HostMemory for Receiver<M> {
     }
 
     fn finish(mut self: Box<Self>, result: &Result<()>) {
-        if let Some((memory, slot)) = self.parts.take() {
-            // SAFETY: a transfer that ended without an error has written all that it was to write.
-            slot.end(result.clone().map(|()| unsafe { memory.into_values() }));
+        match result {
+            Err(error) => self.end_without_values(error.clone()),
+            Ok(()) => {
+                if let Some((memory, slot)) = self.parts.take() {
+                    // SAFETY: a transfer that ended without an error has written all that it was to write.
+                    slot.end(Ok(unsafe { memory.into_values() }));
+                }
+            }
         }
     }
 
@@ -221,10 +235,7 @@ impl<M: Received> HostMemory for Receiver<M> {
 impl<M: Received> Drop for Receiver<M> {
     /// A batch that will never run: nobody waits for it for ever.
     fn drop(&mut self) {
-        if let Some((memory, slot)) = self.parts.take() {
-            drop(memory);
-            let why = "the batch was not committed";
-            slot.end(Err(Error::InvalidState(Failure::new("Batch::drop", why))));
-        }
+        let why = "the batch was not committed";
+        self.end_without_values(Error::InvalidState(Failure::new("Batch::drop", why)));
     }
 }

@@ -129,6 +129,44 @@ fn a_failed_transfer_is_an_error_wherever_one_asks() {
     );
 }
 
+/// An owner with a bug of the caller's.
+struct PanicsInDrop(Vec<u8>);
+
+impl AsMut<[u8]> for PanicsInDrop {
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.0
+    }
+}
+
+impl Drop for PanicsInDrop {
+    fn drop(&mut self) {
+        panic!("expected: the test's owner panics");
+    }
+}
+
+#[test]
+fn a_panic_of_an_owner_keeps_no_error_back() {
+    in_child("failures::a_panic_of_an_owner_keeps_no_error_back", || {
+        let (transfers, source) = (transfers(), buffer(LENGTH, StorageMode::Private));
+        let owner = || Owned::new(PanicsInDrop(vec![0; LENGTH]));
+        let forget = |values: std::result::Result<PanicsInDrop, Error>| values.map(std::mem::forget);
+
+        failures::fail_command_buffer(1, OUT_OF_MEMORY);
+        let mut download = transfers.copy(source.at(0), owner()).commit().unwrap();
+        let values = forget(download.wait_timeout(LONG));
+        assert_error(values, failed, "the GPU failed");
+
+        let mut batch = transfers.batch().unwrap();
+        let mut downloads = [(); 2].map(|()| batch.copy(source.at(0), owner()).unwrap());
+        drop(batch);
+        for download in &mut downloads {
+            let values = forget(download.wait_timeout(LONG));
+            let is_dropped = |e: &Error| matches!(e, Error::InvalidState(_));
+            assert_error(values, is_dropped, "was not committed");
+        }
+    });
+}
+
 #[test]
 fn a_failure_before_a_host_function_hangs_nobody() {
     in_child(
