@@ -25,7 +25,9 @@ inline float expm1_of(float x) {
 // exp(-x^2) without the error of the square's rounding.
 inline float exp_of_minus_square(float x) {
     const float square = x * x;
-    return isinf(square) ? 0.0f : precise::exp(-square) * (1.0f - fma(x, x, -square));
+    const float rounded = precise::exp(-square);
+    // Of large squares the rounding error may exceed 1.
+    return rounded == 0.0f ? 0.0f : rounded * (1.0f - fma(x, x, -square));
 }
 
 // 1 - erf(x) for x >= 0: exp(-x^2) times a polynomial of 1 / (1 + x / 2), fitted to the relative error 7e-9.

@@ -149,7 +149,8 @@ fn a_panic_of_an_owner_keeps_no_error_back() {
     in_child("failures::a_panic_of_an_owner_keeps_no_error_back", || {
         let (transfers, source) = (transfers(), buffer(LENGTH, StorageMode::Private));
         let owner = || Owned::new(PanicsInDrop(vec![0; LENGTH]));
-        let forget = |values: std::result::Result<PanicsInDrop, Error>| values.map(std::mem::forget);
+        let forget =
+            |values: std::result::Result<PanicsInDrop, Error>| values.map(std::mem::forget);
 
         failures::fail_command_buffer(1, OUT_OF_MEMORY);
         let mut download = transfers.copy(source.at(0), owner()).commit().unwrap();

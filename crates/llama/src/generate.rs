@@ -35,7 +35,8 @@ pub enum StopReason {
 /// What was generated, and what it took.
 #[derive(Clone, Debug)]
 pub struct Generation {
-    /// The generated tokens, without the end token.
+    /// The generated tokens, without the end token. If generation did not stop at the [`End`](StopReason::End), the
+    /// session does not hold the last of them: nothing was generated after it. Feed it first to go on with the text.
     pub tokens: Vec<u32>,
     /// Why it stopped.
     pub stop: StopReason,
@@ -74,6 +75,10 @@ fn rate(tokens: usize, time: Duration) -> f64 {
 impl Session {
     /// Adds `prompt` to the text and generates what comes after it. `on_text` is given the generated text piece by
     /// piece, always whole characters, and can stop the generation.
+    ///
+    /// The prompt is encoded as the beginning of a text. To go on with a text that is in the session, call
+    /// [`generate_tokens`](Self::generate_tokens) with what [`Generation::tokens`] says is missing, and the next words
+    /// by [`Tokenizer::encode_plain`](super::Tokenizer::encode_plain).
     ///
     /// # Errors
     ///

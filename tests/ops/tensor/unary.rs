@@ -136,6 +136,16 @@ fn functions_of_floats_agree_with_float64() {
     floats::<bf16>(52);
 }
 
+#[test]
+fn gelu_keeps_the_sign_of_zero() {
+    let x = [-0.0f32, -1e3, -8192.0, -8200.0, -1e4, -1e10, -1e20];
+    for ops in both() {
+        let y = results(ops, Unary::Gelu, &x);
+        let is_minus_zero = |y: &f32| *y == 0.0 && y.is_sign_negative();
+        assert!(y.iter().all(is_minus_zero), "{y:?}");
+    }
+}
+
 /// `expected` is None if the type does not have the function.
 fn integers<T: Sample>(expected: impl Fn(Unary, T) -> Option<T>) {
     let x: Vec<T> = samples(&mut rng(53), 1029);

@@ -148,6 +148,28 @@ fn a_session_goes_on_after_a_truncation() {
 }
 
 #[test]
+fn a_generation_goes_on_after_its_last_token() {
+    let model = shipped();
+    let options = |max| GenerateOptions {
+        max_tokens: Some(max),
+        ..Default::default()
+    };
+    let quiet = |_: &str| ControlFlow::Continue(());
+    let start = model.tokenizer().encode(PROMPT).unwrap();
+    let generate = |session: &mut Session, prompt: &[u32], count| {
+        let generated = session.generate_tokens(prompt, &options(count), quiet);
+        generated.unwrap().tokens
+    };
+    let whole = generate(&mut session(&model, 64), &start, 12);
+
+    let mut parts = session(&model, 64);
+    let first = generate(&mut parts, &start, 5);
+    assert_eq!(parts.position(), start.len() + first.len() - 1);
+    let second = generate(&mut parts, &first[4..], 7);
+    assert_eq!([first, second].concat(), whole);
+}
+
+#[test]
 fn a_text_goes_on_after_a_feed_with_logits() {
     let model = shipped();
     let mut tokens = model.tokenizer().encode(PROMPT).unwrap();
