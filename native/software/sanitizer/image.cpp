@@ -20,7 +20,9 @@ namespace {
 /* The variable's own name: what a demangled `kernel(float*)::scratch` ends with. If the optimiser splits a variable, it
  * appends ".0" and the like to the names of the parts. */
 std::string name_of(const char *symbol) {
-    const std::string whole = symbol;
+    constexpr std::string_view table = SMTL_LOCAL_TABLE_START;
+    std::string whole = symbol;
+    if (whole.starts_with(table)) whole.erase(0, whole.find('.', table.size()) + 1);
     std::string name = whole.substr(0, whole.find('.', 1));
     int status = 0;
     /* Old demanglers do not know the types half and bfloat. Here they occur in lists of parameters alone, which are cut

@@ -9,6 +9,7 @@
 #include "initialiser_values.h"
 #include "initialisers.h"
 #include "known_addresses.h"
+#include "local_tables.h"
 #include "msl/compile/file.h"
 #include "operations.h"
 #include "padding.h"
@@ -45,7 +46,7 @@ ProcessResult compile_object(const Dialect &dialect, const std::string &precompi
     const auto compile_text = [&](std::string edited_text, const std::vector<std::string> &options) {
         edited_text = drop_device_attributes(define_padding(define_operations(edited_text, !dialect.sanitize)));
         if (expands_saturation && !dialect.sanitize) edited_text = expand_saturation(edited_text);
-        if (dialect.sanitize) edited_text = hide_known_addresses(edited_text);
+        if (dialect.sanitize) edited_text = rename_local_tables(hide_known_addresses(edited_text));
         result.succeeded = write_file(edited, edited_text);
         return result.succeeded && compile_from(edited, options);
     };

@@ -20,6 +20,10 @@
 /* The end of the second name that an instrumented kernel has for each threadgroup variable. */
 #define SMTL_SECOND_NAME_END ".weak"
 
+/* What the name of a table that an array of a thread begins as starts with, in an instrumented kernel: the names of the
+ * function and of the array follow, each behind a point. */
+#define SMTL_LOCAL_TABLE_START "smtl_table."
+
 /* The state of an instrumented kernel's stack lies at this plus an eighth of the stack's address. */
 #define SMTL_STACK_SHADOW_OFFSET (uint64_t(1) << 44)
 
