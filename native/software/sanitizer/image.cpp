@@ -21,8 +21,11 @@ namespace {
  * appends ".0" and the like to the names of the parts. */
 std::string name_of(const char *symbol) {
     constexpr std::string_view table = SMTL_LOCAL_TABLE_START;
-    std::string whole = symbol;
-    if (whole.starts_with(table)) whole.erase(0, whole.find('.', table.size()) + 1);
+    const std::string whole = symbol;
+    if (whole.starts_with(table)) {
+        const size_t start = whole.find('.', table.size()) + 1;
+        return whole.substr(start, whole.find('.', start) - start);
+    }
     std::string name = whole.substr(0, whole.find('.', 1));
     int status = 0;
     /* Old demanglers do not know the types half and bfloat. Here they occur in lists of parameters alone, which are cut

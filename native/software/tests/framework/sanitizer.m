@@ -153,6 +153,11 @@ static void test_report(void) {
     smtl_report_free(report);
     CHECK(smtl_report_copy(smtl_report_count()) == NULL);
     smtl_reports_clear();
+    CHECK(run_kernel(library, @"tables_of_threads", &suites[0]) != nil);
+    report = smtl_report_copy(0);
+    CHECK(strstr(report->text, "right behind constant 'w' of 16 bytes") != NULL);
+    smtl_report_free(report);
+    smtl_reports_clear();
     CHECK(smtl_report_count() == 0);
     [library release];
 }

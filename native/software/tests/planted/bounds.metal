@@ -60,13 +60,13 @@ kernel void vectors(device float *a [[buffer(0)]], device float4 *b [[buffer(1)]
 kernel void tables_of_threads(device float *o [[buffer(0)]], constant uint &n [[buffer(2)]],
                               uint i [[thread_position_in_grid]]) {
     if (i != 3) return;
-    const float weights[4] = {1, 2, 3, 4};
+    const float w[4] = {1, 2, 3, 4};
     float2 pairs[2] = {float2(1, 2), float2(3, 4)};
     const array<int, 5> numbers = {{1, 2, 3, 4, 5}};
     const float3x3 square(1, 2, 3, 4, 5, 6, 7, 8, 9);
-    o[0] = weights[i + n - 64];
-    o[1] = weights[i + n - 63]; // BUG
-    o[2] = weights[int(i + n) - 68]; // BUG
+    o[0] = w[i + n - 64];
+    o[1] = w[i + n - 63]; // BUG
+    o[2] = w[int(i + n) - 68]; // BUG
     o[3] = pairs[i + n - 66].y;
     o[4] = pairs[i + n - 65].x; // BUG
     o[5] = numbers[i + n - 63];

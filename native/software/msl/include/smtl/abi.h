@@ -48,7 +48,7 @@
 
 /* A meeting of the lanes of one simdgroup at one point of the program. */
 struct smtl_exchange {
-    uint32_t active;   /* the lanes that took part */
+    uint32_t active; /* the lanes that took part */
     uint32_t combined; /* zero until a lane has filled `result`; kernel code sets it */
     alignas(64) unsigned char values[SMTL_SIMDGROUP_WIDTH * SMTL_EXCHANGE_VALUE_SIZE]; /* by lane, `size` bytes each */
     alignas(64) unsigned char result[SMTL_EXCHANGE_RESULT_SIZE];
