@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "msl/msl.h"
+#include "type_facts.h"
 
 struct smtl_library;
 
@@ -34,12 +35,13 @@ private:
         bool whole = true;  // so far: each structure in it is known, and with it how many indices that takes
     };
 
-    class Facts;
+    using FactsByName = std::map<std::string, StructureFacts>;
 
     const smtl_type *structure(const smtl_library &library, const std::string &name);
+    const smtl_type *structure(const FactsByName &all, const std::string &name);
     // Reads the facts of one type; `owner` keeps what is not a structure.
-    const smtl_type *read_type(const smtl_library &library, Facts &facts, Structure &owner);
-    bool fill(const smtl_library &library, const std::string &name, Structure &structure);
+    const smtl_type *read_type(const FactsByName &all, FactReader &facts, Structure &owner);
+    bool fill(const FactsByName &all, const std::string &name, Structure &structure);
 
     std::mutex mutex_;
     std::map<std::string, std::unique_ptr<Structure>> structures_;

@@ -47,6 +47,9 @@ template <unsigned long... N> constexpr auto joined(const words<N> &...parts) {
 template <class... W> constexpr words<sizeof...(W)> words_of(W... values) {
     return {{static_cast<unsigned long>(values)...}};
 }
+template <unsigned long N> constexpr auto numbered(unsigned long number, const words<N> &facts) {
+    return joined(words_of(number, N), facts);
+}
 
 // The name by which the compiler knows a type, whatever the source calls it there; before it, its length.
 template <class T> constexpr auto type_name() {
@@ -103,6 +106,7 @@ template <class T> constexpr auto type_layers() {
 #define SMTL_MEMBER_FACTS(S, M, ...) \
     smtl::words_of(__builtin_offsetof(S, M), __VA_ARGS__), smtl::type_layers<decltype(S::M)>()
 
-#define SMTL_TYPE_FACTS(S, ...)                                                          \
-    __attribute__((section("smtl_types"), used)) static constexpr auto smtl_type_facts = \
-        smtl::joined(smtl::words_of(sizeof(S), alignof(S)), __VA_ARGS__);
+// One of several answers: its number, and how many words follow.
+#define SMTL_TYPE_FACTS(number, S, ...)                                                                       \
+    __attribute__((section("smtl_types"), used, aligned(8))) static constexpr auto smtl_type_facts_##number = \
+        smtl::numbered(number, smtl::joined(smtl::words_of(sizeof(S), alignof(S)), __VA_ARGS__));
