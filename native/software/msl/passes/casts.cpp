@@ -74,7 +74,8 @@ Index skip_prefix(const Source &source, Index i, Index end, const Names &names) 
                 behind.kind == TokenKind::number || (behind.is_identifier() && !is_operator_word(behind));
             if (!operand && !is_cast(source, i, end, names)) break;
             i = past;
-        } else if (token.is_one_of(signs) || (token.is("sizeof") && !source[i + 1].is("("))) {
+        } else if (token.is_one_of(signs) || (token.is("&") && source[i - 1].is("*")) ||
+                   (token.is("sizeof") && !source[i + 1].is("("))) {
             ++i;
         } else {
             break;
@@ -83,13 +84,27 @@ Index skip_prefix(const Source &source, Index i, Index end, const Names &names) 
     return i;
 }
 
-// Past an operand of a cast: signs and casts before, calls, subscripts and members behind a name, a number or
-// parentheses; `begin` where none is understood.
+// Past `[&](T x) -> R { ... }`, of which the parentheses and the result may be absent; `begin` where there is no body.
+Index skip_lambda(const Source &source, Index begin, Index end) {
+    Index i = source.skip_group(begin, end);
+    if (i < end && source[i].is("(")) i = source.skip_group(i, end);
+    constexpr std::array<std::string_view, 7> result = {"->", "::", "*", "&", "<", ">", ","};
+    while (i < end && (source[i].is_identifier() || source[i].kind == TokenKind::number || source[i].is_one_of(result)))
+        ++i;
+    return i < end && source[i].is("{") ? source.skip_group(i, end) : begin;
+}
+
+// Past an operand of a cast: signs and casts before, calls, subscripts and members behind a name, a number, parentheses
+// or a lambda; `begin` where none is understood.
 Index skip_operand(const Source &source, Index begin, Index end, const Names &names) {
     Index i = skip_prefix(source, begin, end, names);
     if (i >= end) return begin;
     if (source[i].is("(")) {
         i = source.skip_group(i, end);
+    } else if (source[i].is("[")) {
+        const Index past = skip_lambda(source, i, end);
+        if (past == i) return begin;
+        i = past;
     } else if (source[i].is_identifier() || source[i].is("::")) {
         for (bool more = true; more && i < end;) {
             i += source[i].is("::");

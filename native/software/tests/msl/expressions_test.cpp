@@ -104,6 +104,12 @@ const std::vector<Case> cases = {
     {"bfloat b = 5; o[0] = (unsigned int)half(b) + (const float)half(b);", 10},
     {"bfloat b = 2; half h = 3; o[0] = (h > (half)(b)) + (h > (half)-b) * 2;", 3},
     {"Point p(1); bfloat b = bfloat(p.template get<2>()); o[0] = (int)half(b);", 6},
+    {"bfloat b = 5; o[0] = (int)(half)*&b + (half)-*&b * 2;", -5},
+    {"half h = 5; thread half *p = &h; o[0] = (int)(bfloat)*&*p + (int)bfloat(*&h);", 10},
+    {"bfloat b = 5; half h = (half)[&] { return b; }() + 1; o[0] = (int)h;", 6},
+    {"half h = 5; bfloat b = (bfloat)[=](half v) -> half { return v + (half)bfloat(h); }(x) * 2; o[0] = (int)b;", 16},
+    {"bfloat b = 5; o[0] = (int)half([&] { return b; }()) + (half)-[](bfloat v) -> vec<bfloat, 2> { return v; }(b).y;",
+     0},
     // Operands of ?:
     {"Bits b{1, 2}; o[0] = x ? (b.a) : (b.b);", 1},
     {"struct { uint a : 4, b : 4; } f = {15, 2}; o[0] = x > 5 ? f.a : f.b;", 2},
