@@ -131,7 +131,9 @@ kernel void reduce(constant Rows &rows [[buffer(0)]],
     }
 }
 
-inline bool are_equal(float a, float b) { return a == b || (isnan(a) && isnan(b)); }
+inline bool are_equal(float a, float b) {
+    return a == b || (is_nan(as_type<uint>(a)) && is_nan(as_type<uint>(b)));
+}
 
 template <typename C>
 inline bool are_equal(C a, C b) { return a == b; }

@@ -11,6 +11,9 @@ struct bf16 {
     ushort bits;
 };
 
+// By its bits. Of a float that was a half clang would compare the half: one by one, where lanes run in turn.
+inline bool is_nan(uint bits) { return (bits & 0x7fffffffu) > 0x7f800000u; }
+
 // Elements of type T are computed with as `computed`: `get` is exact, `put` rounds to the nearest or wraps. Integers
 // are added and multiplied as `wrapped`, in which an overflow is defined.
 template <typename T> struct Element {
@@ -32,8 +35,7 @@ template <> struct Element<bf16> {
     static bf16 put(float value) {
         const uint bits = as_type<uint>(value);
         // Rounding would carry a NaN's payload into its sign.
-        const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
-        const uint rounded = is_nan ? bits | 0x400000u : bits + 0x7fffu + (bits >> 16 & 1u);
+        const uint rounded = is_nan(bits) ? bits | 0x400000u : bits + 0x7fffu + (bits >> 16 & 1u);
         return {ushort(rounded >> 16)};
     }
 };
