@@ -7,8 +7,6 @@
 #include <set>
 #include <string_view>
 
-#include "scopes.h"
-
 namespace smtl::msl {
 namespace {
 
@@ -67,39 +65,27 @@ bool is_trait(std::string_view name) { return name.starts_with("is_") && name.en
 }  // namespace
 
 std::vector<Angle> find_angles(const std::vector<Token> &tokens) {
-    Names values, templates, variable_templates, member_templates, types;
+    Names values, templates, variable_templates, types;
     std::set<std::size_t> heads;
-    Scopes bodies(tokens);
     for (std::size_t i = 1; i + 1 < tokens.size(); ++i) {
-        bodies.pass(i, false);
         if (tokens[i - 1].is("template") && tokens[i].is("<")) {
             if (const auto name = add_template(tokens, i, templates)) {
                 heads.insert(*name);
                 variable_templates.insert(tokens[*name].text);
-                if (bodies.is_in_type()) member_templates.insert(tokens[*name].text);
             }
         }
         if (tokens[i].is_identifier() && names_type(tokens[i - 1])) types.insert(tokens[i].text);
         if (declares_value(tokens[i - 1], tokens[i], tokens[i + 1]) && !heads.contains(i))
             values.insert(tokens[i].text);
     }
-    Scopes scopes(tokens);
     std::vector<Angle> angles(tokens.size(), Angle::unknown);
     for (std::size_t i = 2; i + 2 < tokens.size(); ++i) {
-        const Token &name = tokens[i - 1], &before = tokens[i - 2];
-        const bool value = values.contains(name.text);
-        const bool shared = value && (variable_templates.contains(name.text) || is_trait(name.text));
-        scopes.pass(i - 1, shared && !heads.contains(i - 1) && declares_value(before, name, tokens[i]));
+        const Token &name = tokens[i - 1];
         if (!tokens[i].is("<") || !name.is_identifier()) continue;
-        const bool member = before.is(".") || before.is("->");
+        const bool member = tokens[i - 2].is(".") || tokens[i - 2].is("->"), value = values.contains(name.text);
         const bool variable = variable_templates.contains(name.text) || (!member && is_trait(name.text));
-        if (before.is("template") || (variable && !value)) {
+        if (tokens[i - 2].is("template") || (variable && !value)) {
             angles[i] = Angle::opens;
-            continue;
-        }
-        if (variable && !before.is("::")) {
-            const bool compares = member ? !member_templates.contains(name.text) : scopes.has(name.text);
-            if (compares || !(member || scopes.is_in_type())) angles[i] = compares ? Angle::compares : Angle::opens;
             continue;
         }
         if ((!member && !value) || templates.contains(name.text)) continue;
