@@ -1,8 +1,9 @@
 //! The metrics of operations: what is counted, and that table, JSON and trace say the same.
 
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use approx::relative_eq;
+use approx::{abs_diff_eq, relative_eq};
 use metal_bridge::ops::{
     Attention, Binary, Convolution, Matmul, Reduction, SortOrder, Tensor, Unary, View, WeightType,
 };
@@ -133,6 +134,7 @@ fn each_operation_counts_what_it_computes_and_moves() {
 fn metrics_add_up_to_the_trace() {
     let ops = metal();
     let [a, b, y] = [(); 3].map(|()| memory(&ops, 4096));
+    let (fills, filled) = mpsc::channel();
     let work = || {
         ops.add(&a, &b, &y, 4096).expect("adds");
         let mut batch = ops.batch();
@@ -144,7 +146,11 @@ fn metrics_add_up_to_the_trace() {
             .unary(Unary::Exp, tensor(&y, &[0]), tensor(&y, &[0]))
             .expect("nothing");
         batch
-            .encode_commands(|commands| commands.blit_command_encoder()?.fill(&y, 0..64, 0))
+            .encode_commands(|commands| {
+                let fills = fills.clone();
+                commands.add_completed_handler(move |fill| fills.send(fill.times()).unwrap_or(()));
+                commands.blit_command_encoder()?.fill(&y, 0..64, 0)
+            })
             .expect("fills");
         let barriers = batch.barriers();
         batch.commit().expect("commits").wait().expect("completes");
@@ -191,6 +197,20 @@ fn metrics_add_up_to_the_trace() {
         after.gpu_end - before.gpu_start <= host.as_secs_f64(),
         "{before:?} to {after:?} in {host:?}"
     );
+    // The command buffer of the second fill, which was measured, says itself when it ran.
+    let times = filled.try_iter().nth(1).expect("three fills");
+    let fill = &events[7];
+    assert_eq!(fill["args"]["operation"], "other");
+    for (name, seconds) in [
+        ("ts", times.gpu_start),
+        ("dur", times.gpu_end - times.gpu_start),
+    ] {
+        let recorded = fill[name].as_f64().expect("microseconds");
+        assert!(
+            abs_diff_eq!(recorded, seconds * 1e6, epsilon = 0.01),
+            "{fill} is not {times:?}"
+        );
+    }
     let rows = metrics.operations();
     let of = |row: &OperationMetrics| {
         let sum = |number: &dyn Fn(&Value) -> f64| -> f64 {

@@ -189,3 +189,18 @@ fn select_takes_a_where_the_condition_holds() {
     let text = "condition has elements of type i64";
     assert!(error.to_string().contains(text), "{error}");
 }
+
+#[test]
+fn choices_of_what_has_no_gaps_may_leave_some() {
+    let condition_buffer = buffer(&[1u8, 0].repeat(150));
+    let condition = Tensor::of::<u8>(&condition_buffer, &[300]).unwrap();
+    let [ones, twos] = [1.0f32, 2.0].map(|value| buffer(&[value; 300]));
+    let [a, b] = [&ones, &twos].map(|buffer| Tensor::of::<f32>(buffer, &[300]).unwrap());
+    for ops in both() {
+        let y_buffer = buffer(&[0.0f32; 600]);
+        let whole = Tensor::of::<f32>(&y_buffer, &[600]).unwrap();
+        let y = whole.step(0, 2).unwrap();
+        run(|encoder| ops.select(encoder, condition, a, b, y));
+        assert_eq!(read::<f32>(&y_buffer), [1.0, 0.0, 2.0, 0.0].repeat(150));
+    }
+}

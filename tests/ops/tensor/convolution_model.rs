@@ -55,8 +55,24 @@ impl Case {
         [first, second, self.window[0], self.window[1]]
     }
 
+    /// The same case, or one of those that have a way of their own through the code.
+    pub fn in_form(self, form: usize) -> Case {
+        match form {
+            2 => self.of_points(),
+            6 => self.of_one_row(),
+            _ => self,
+        }
+    }
+
+    /// The same case with windows of one element, which need not know of rows.
+    fn of_points(mut self) -> Case {
+        (self.window, self.added, self.options.stride) = ([1; 2], [0; 2], [1; 2]);
+        self.options.padding = [[0; 2]; 2];
+        self
+    }
+
     /// The same case along one axis.
-    pub fn of_one_row(mut self) -> Case {
+    fn of_one_row(mut self) -> Case {
         (self.x[2], self.window[0], self.added[0]) = (1, 1, 0);
         (self.options.stride[0], self.options.dilation[0]) = (1, 1);
         self.options.padding[0] = [0, 0];
@@ -142,6 +158,8 @@ impl Case {
         let [x_offsets, weight_offsets, y_offsets] =
             [0, 1, 2].map(|i| offsets(&shapes[i], &strides[i]));
         let offset = rng.random_range(0..3);
+        // Elements of the others begin elsewhere.
+        let (behind, bias_step) = (2 - offset, rng.random_range(1..=2));
         let mut numbers = |count: usize| -> Vec<T> {
             (0..count)
                 .map(|_| T::nearest(rng.random_range(-1.0..1.0)))
@@ -149,9 +167,10 @@ impl Case {
         };
         let size = |offsets: &[usize]| offsets.iter().max().map_or(0, |most| most + 1);
         let x = numbers(offset + size(&x_offsets));
-        let (weight, bias) = (numbers(size(&weight_offsets)), numbers(self.channels));
+        let weight = numbers(behind + size(&weight_offsets));
+        let bias = numbers(behind + bias_step * self.channels);
         let (x_buffer, weights, biases) = (buffer(&x), buffer(&weight), buffer(&bias));
-        let y_buffer = room::<T>(size(&y_offsets) + 1);
+        let y_buffer = room::<T>(behind + size(&y_offsets) + 1);
         let is_sequence = self.is_sequence();
         let kept: &[usize] = if is_sequence {
             &[0, 1, 3]
@@ -164,8 +183,10 @@ impl Case {
             Tensor::strided(view, T::DATA_TYPE, &shape, &strides).unwrap()
         };
         let x_in = of(View::new(&x_buffer, offset * size_of::<T>()), 0);
-        let tensors = [x_in, of((&weights).into(), 1), of((&y_buffer).into(), 2)];
-        let bias_in = Tensor::of::<T>(&biases, &[self.channels]).unwrap();
+        let later = |buffer| View::new(buffer, behind * size_of::<T>());
+        let tensors = [x_in, of(later(&weights), 1), of(later(&y_buffer), 2)];
+        let bias_in = Tensor::of::<T>(later(&biases), &[bias_step * self.channels]);
+        let bias_in = bias_in.unwrap().step(0, bias_step).unwrap();
         let bias_in = self.has_bias.then_some(bias_in);
         let (by, options) = (by.into(), &self.options);
         match is_sequence {
@@ -189,9 +210,14 @@ impl Case {
         };
         let (x, weight, bias) = (
             at(&x, offset, &x_offsets),
-            at(&weight, 0, &weight_offsets),
-            bias.iter().map(|bias| bias.exact()).collect::<Vec<_>>(),
+            at(&weight, behind, &weight_offsets),
+            bias[behind..]
+                .iter()
+                .step_by(bias_step)
+                .map(|bias| bias.exact())
+                .collect::<Vec<_>>(),
         );
+        let y_offsets = Vec::from_iter(y_offsets.into_iter().map(|index| behind + index));
         for (i, (exact, terms, count)) in self.exact(&x, &weight, &bias).into_iter().enumerate() {
             let lost = 1.01 * count * EPSILON * terms + EPSILON * exact.abs();
             let rounding = match T::DATA_TYPE {

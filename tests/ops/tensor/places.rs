@@ -41,6 +41,7 @@ impl Place {
             .deallocate(allocation.address.as_ptr(), bytes);
         freed.expect("gives it back");
         let memory = Memory::Address(found.expect("is inside"));
+        assert_eq!(memory.view().offset(), BEFORE);
         memory.write(values);
         memory
     }

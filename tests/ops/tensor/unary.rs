@@ -1,5 +1,6 @@
 //! Every function of one tensor, for every type.
 
+use approx::relative_eq;
 use half::{bf16, f16};
 use metal_bridge::Error;
 use metal_bridge::ops::{Ops, Tensor, Unary};
@@ -147,6 +148,27 @@ fn gelu_keeps_the_sign_of_zero() {
 }
 
 /// `expected` is None if the type does not have the function.
+/// Where `exp(-x)` overflows, the sigmoid is subnormal: its product with `x` is 0 only on a device without such numbers.
+#[test]
+fn silu_far_below_zero_is_not_zero() {
+    let x = [-88.5f32, -89.0, -90.0, -92.5, -95.0];
+    for ops in both() {
+        let [exponentials, found] = [Unary::Exp, Unary::Silu].map(|of| results(ops, of, &x));
+        for ((x, y), _) in x
+            .iter()
+            .zip(found)
+            .zip(exponentials)
+            .filter(|(_, exponential)| *exponential != 0.0)
+        {
+            let exact = exact(Unary::Silu, f64::from(*x));
+            assert!(
+                relative_eq!(f64::from(y), exact, epsilon = 0.0, max_relative = 1e-3),
+                "silu({x}): {y} is not {exact}"
+            );
+        }
+    }
+}
+
 fn integers<T: Sample>(expected: impl Fn(Unary, T) -> Option<T>) {
     let x: Vec<T> = samples(&mut rng(53), 1029);
     let x_buffer = buffer(&x);

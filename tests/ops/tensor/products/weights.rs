@@ -82,6 +82,28 @@ fn weights_multiply_tensors_in_every_form() -> Result<()> {
 }
 
 #[test]
+fn strides_that_lead_nowhere_are_no_gaps() {
+    let weight = matrix(&mut rng(33), WeightType::F32, N, K, 0.1, 0).weight;
+    let (x_buffer, y_buffer) = (buffer(&[1.0f32; 2 * K]), buffer(&[0.0f32; 2 * N]));
+    let one = |buffer, columns| {
+        let rows = Tensor::of::<f32>(buffer, &[2, columns]).unwrap();
+        rows.step(0, 2).unwrap()
+    };
+    let none = |buffer, columns| {
+        let turned = Tensor::of::<f32>(buffer, &[columns, 2]).unwrap();
+        turned.permute(&[1, 0]).unwrap().narrow(0, 0, 0).unwrap()
+    };
+    assert_eq!(one(&x_buffer, K).strides(), [2 * K, 1]);
+    assert_eq!(none(&x_buffer, K).strides(), [1, 2]);
+    run(|encoder| {
+        ops().matmul_weights(encoder, &weight, none(&x_buffer, K), none(&y_buffer, N))?;
+        ops().matmul_weights(encoder, &weight, one(&x_buffer, K), one(&y_buffer, N))
+    });
+    let y = read::<f32>(&y_buffer);
+    assert!(y[..N].iter().all(|value| *value != 0.0) && y[N..] == [0.0; N]);
+}
+
+#[test]
 fn bad_products_with_weights_are_refused() {
     let weight = matrix(&mut rng(32), WeightType::Q8_0, N, K, 0.1, 0).weight;
     let (x_buffer, y_buffer) = (buffer(&[1.0f32; 4 * K]), buffer(&[0.0f32; 4 * N]));
@@ -115,6 +137,12 @@ fn bad_products_with_weights_are_refused() {
         x(&[2, K]),
         y(&[3, N]),
         "y has the shape [3, 9], but x of shape [2, 64]",
+    );
+    // As many rows, in other dimensions.
+    says(
+        x(&[4, K]),
+        y(&[2, 2, N]),
+        "y has the shape [2, 2, 9], but x of shape [4, 64]",
     );
     let gaps = x(&[4, K]).step(0, 2).unwrap();
     says(gaps, y(&[2, N]), "x has the strides [128, 1]");

@@ -167,6 +167,10 @@ fn not_finite<T: Sample>() {
             [0.0, infinity, 2.0, 1.0],
             [infinity, 0.0, infinity, infinity],
         ),
+        (
+            [infinity, 0.0, 1.0, 2.0],
+            [infinity, 0.0, infinity, infinity],
+        ),
         ([1.0, nan, -infinity, 5.0], [nan; 4]),
         ([-infinity; 4], [-infinity; 4]),
     ];
