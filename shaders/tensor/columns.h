@@ -35,7 +35,7 @@ template <typename T> struct BesideElements {
 template <uint steps, typename C, typename Source>
 INLINE void take_columns(Combine how, ulong offset, ulong stride, ulong i, uint count, thread const Source &source,
                          thread C *values, thread C *rests) {
-    BLOCK_LOOP
+    BLOCK_LOOP(BLOCK)
     for (uint k = 0; k < count; k++) {
         C value = values[k];
         C rest = rests[k];

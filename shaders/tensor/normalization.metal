@@ -141,11 +141,11 @@ INLINE ulong write_blocks(constant NormArguments &arguments, thread const Writer
                           ulong size) {
     for (; i + block <= size; i += block) {
         float values[block];
-        BLOCK_LOOP
+        BLOCK_LOOP(block)
         for (uint k = 0; k < block; k++) {
             values[k] = writer.template value<along>(arguments, run, i + k);
         }
-        BLOCK_LOOP
+        BLOCK_LOOP(block)
         for (uint k = 0; k < block; k++) {
             writer.y[run.elements.y + i + k] = Element<T>::put(values[k]);
         }

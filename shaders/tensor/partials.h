@@ -147,7 +147,7 @@ inline Partial<C> gathered_of(constant Rows &rows, Combine how, ulong start, Sec
         const ulong offset = start + offset_of(rows.reduced, 1, rows.rank, run).x;
         ulong i = section.first + (is_alone ? 0 : member.index % rows.width);
         for (; i + (block - 1) * step < size; i += block * step) {
-            BLOCK_LOOP
+            BLOCK_LOOP(block)
             for (uint k = 0; k < block; k++) {
                 const ulong at = i + k * step;
                 take(how, values[k], rests[k], source.value(offset + at * stride, at));

@@ -33,11 +33,11 @@ template <uint block, typename T>
 inline ulong write_blocks(device const T *x, device T *y, ulong i, ulong size, Row row) {
     for (; i + block <= size; i += block) {
         float values[block];
-        BLOCK_LOOP
+        BLOCK_LOOP(block)
         for (uint k = 0; k < block; k++) {
             values[k] = row.value(Element<T>::get(x[i + k]));
         }
-        BLOCK_LOOP
+        BLOCK_LOOP(block)
         for (uint k = 0; k < block; k++) {
             y[i + k] = Element<T>::put(values[k]);
         }

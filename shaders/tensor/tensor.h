@@ -74,11 +74,13 @@ template <> struct Element<uchar> {
 #if BLOCK > 8
 // Lanes run in turn. Unrolled, a loop over a block could not become vectors, and any loop takes longer to compile.
 #define ROLLED _Pragma("clang loop unroll(disable)")
-// A loop over a block becomes vectors of 16. By itself clang takes halves by fours, which costs half the speed.
-#define BLOCK_LOOP _Pragma("clang loop unroll(disable) vectorize_width(16)")
+// A loop over a block of so many elements becomes vectors of up to 16. By itself clang takes halves by fours, which
+// costs half the speed.
+#define PRAGMA(text) _Pragma(#text)
+#define BLOCK_LOOP(elements) PRAGMA(clang loop unroll(disable) vectorize_width((elements) < 16 ? (elements) : 16))
 #else
 #define ROLLED
-#define BLOCK_LOOP
+#define BLOCK_LOOP(elements)
 #endif
 
 constant constexpr uint max_rank = 8;
@@ -143,12 +145,12 @@ template <uint block, typename Work>
 INLINE ulong walk_blocks(constant Walk &walk, TensorOffsets row, ulong i, ulong end, thread const Work &work) {
     for (; i + block <= end; i += block) {
         typename Work::result values[block];
-        BLOCK_LOOP
+        BLOCK_LOOP(block)
         for (uint k = 0; k < block; k++) values[k] = work.value(stepped(row, walk, i + k));
-        BLOCK_LOOP
+        BLOCK_LOOP(block)
         for (uint k = 0; SecondStep<Work>::is_needed && k < block; k++)
             values[k] = SecondStep<Work>::of(work, values[k]);
-        BLOCK_LOOP
+        BLOCK_LOOP(block)
         for (uint k = 0; k < block; k++) work.store(row.at[0] + i + k, values[k]);
     }
     return i;

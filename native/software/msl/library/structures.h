@@ -2,6 +2,8 @@
 // names and what their [[id(n)]] say, as they are written.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>

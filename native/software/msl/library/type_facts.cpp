@@ -98,7 +98,8 @@ FactsByName facts_about(const smtl_library &library, const std::string &structur
     for (std::size_t level = 0; level < deepest_structure && !named.empty(); ++level) {
         std::vector<Asked *> asked;
         for (const std::string &name : named) {
-            if (is_known(name)) continue;
+            // The compiler's name of what is in an unnamed namespace cannot be written.
+            if (is_known(name) || name.find('(') != name.npos) continue;
             const auto [added, is_new] = all.try_emplace(name);
             auto members = is_new ? source.members(name) : std::nullopt;
             if (!members || members->empty()) continue;

@@ -56,6 +56,16 @@ kernel void vectors(device float *a [[buffer(0)]], device float4 *b [[buffer(1)]
     b[n / 4] = 1; // BUG
 }
 
+struct at_end {
+    device float *o;
+    int i;
+    ~at_end() {
+        const float weights[4] = {1, 2, 3, 4};
+        o[9] = weights[i];
+        o[10] = weights[i + 1]; // BUG
+    }
+};
+
 // Arrays that begin with constants, and to which nothing is written.
 kernel void tables_of_threads(device float *o [[buffer(0)]], constant uint &n [[buffer(2)]],
                               uint i [[thread_position_in_grid]]) {
@@ -64,6 +74,7 @@ kernel void tables_of_threads(device float *o [[buffer(0)]], constant uint &n [[
     float2 pairs[2] = {float2(1, 2), float2(3, 4)};
     const array<int, 5> numbers = {{1, 2, 3, 4, 5}};
     const float3x3 square(1, 2, 3, 4, 5, 6, 7, 8, 9);
+    const at_end end = {o, int(i + n - 64)};
     o[0] = w[i + n - 64];
     o[1] = w[i + n - 63]; // BUG
     o[2] = w[int(i + n) - 68]; // BUG
