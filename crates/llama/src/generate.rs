@@ -78,7 +78,7 @@ impl Session {
     ///
     /// The prompt is encoded as the beginning of a text. To go on with a text that is in the session, call
     /// [`generate_tokens`](Self::generate_tokens) with what [`Generation::tokens`] says is missing, and the next words
-    /// by [`Tokenizer::encode_plain`](super::Tokenizer::encode_plain).
+    /// by [`Tokenizer::encode_plain`](super::tokenizer::Tokenizer::encode_plain).
     ///
     /// # Errors
     ///
