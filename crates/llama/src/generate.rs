@@ -35,8 +35,8 @@ pub enum StopReason {
 /// What was generated, and what it took.
 #[derive(Clone, Debug)]
 pub struct Generation {
-    /// The generated tokens, without the end token. If generation did not stop at the [`End`](StopReason::End), the
-    /// session does not hold the last of them: nothing was generated after it. Feed it first to go on with the text.
+    /// The generated tokens, without the end token. The session does not hold the last of them, since nothing was
+    /// generated after it, unless generation stopped at the [`End`](StopReason::End). Feed it first to go on.
     pub tokens: Vec<u32>,
     /// Why it stopped.
     pub stop: StopReason,
@@ -76,9 +76,9 @@ impl Session {
     /// Adds `prompt` to the text and generates what comes after it. `on_text` is given the generated text piece by
     /// piece, always whole characters, and can stop the generation.
     ///
-    /// The prompt is encoded as the beginning of a text. To go on with a text that is in the session, call
-    /// [`generate_tokens`](Self::generate_tokens) with what [`Generation::tokens`] says is missing, and the next words
-    /// by [`Tokenizer::encode_plain`](super::tokenizer::Tokenizer::encode_plain).
+    /// The prompt is encoded as the beginning of a text. To go on with a text that is in the session, encode the next
+    /// words with [`Tokenizer::encode_plain`](super::tokenizer::Tokenizer::encode_plain). Put the token before them that
+    /// the session lacks, as [`Generation::tokens`] says, and call [`generate_tokens`](Self::generate_tokens).
     ///
     /// # Errors
     ///

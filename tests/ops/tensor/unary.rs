@@ -147,7 +147,6 @@ fn gelu_keeps_the_sign_of_zero() {
     }
 }
 
-/// `expected` is None if the type does not have the function.
 /// Where `exp(-x)` overflows, the sigmoid is subnormal: its product with `x` is 0 only on a device without such numbers.
 #[test]
 fn silu_far_below_zero_is_not_zero() {
@@ -169,6 +168,7 @@ fn silu_far_below_zero_is_not_zero() {
     }
 }
 
+/// `expected` is None if the type does not have the function.
 fn integers<T: Sample>(expected: impl Fn(Unary, T) -> Option<T>) {
     let x: Vec<T> = samples(&mut rng(53), 1029);
     let x_buffer = buffer(&x);

@@ -106,7 +106,8 @@ template <class T> constexpr auto type_layers() {
 #define SMTL_MEMBER_FACTS(S, M, ...) \
     smtl::words_of(__builtin_offsetof(S, M), __VA_ARGS__), smtl::type_layers<decltype(S::M)>()
 
-// One of several answers: its number, and how many words follow.
+// One of several answers: its number, and how many words follow. Nothing stands between two of them, since they are
+// aligned like their words.
 #define SMTL_TYPE_FACTS(number, S, ...)                                                                       \
     __attribute__((section("smtl_types"), used, aligned(8))) static constexpr auto smtl_type_facts_##number = \
         smtl::numbered(number, smtl::joined(smtl::words_of(sizeof(S), alignof(S)), __VA_ARGS__));
