@@ -137,15 +137,25 @@ inline void lay_row(constant ConvolutionArguments &arguments, device const T *x,
     }
 }
 
-// Some channels with a step's whole panel. `offsets` are those of the step's weights in a channel.
+// Some channels with a step's whole panel. `offsets` are those of the step's weights in a channel, side by side if they
+// are dense.
 template <uint channels, typename T>
-inline void multiply_step(thread float *sums, threadgroup const float *panel, device const T *weight, ulong stride,
-                          threadgroup const ulong *offsets, uint depth, uint width) {
+INLINE void multiply_step(thread float *sums, threadgroup const float *panel, device const T *weight, ulong stride,
+                          threadgroup const ulong *offsets, bool are_dense, uint depth, uint width) {
     for (uint k = 0; k < depth; k += unrolled) {
         float weights[channels * unrolled];
-        for (uint c = 0; c < channels; c++) {
-            for (uint j = 0; j < unrolled; j++) {
-                weights[c * unrolled + j] = k + j < depth ? Element<T>::get(weight[c * stride + offsets[k + j]]) : 0.0f;
+        if (are_dense && k + unrolled <= depth) {
+            for (uint c = 0; c < channels; c++) {
+                for (uint j = 0; j < unrolled; j++) {
+                    weights[c * unrolled + j] = Element<T>::get(weight[c * stride + offsets[k] + j]);
+                }
+            }
+        } else {
+            for (uint c = 0; c < channels; c++) {
+                for (uint j = 0; j < unrolled; j++) {
+                    weights[c * unrolled + j] =
+                        k + j < depth ? Element<T>::get(weight[c * stride + offsets[k + j]]) : 0.0f;
+                }
             }
         }
         multiply<channels>(sums, thread_positions, panel + k * tile_positions, tile_positions, weights, width);
@@ -175,9 +185,11 @@ kernel void convolution(constant ConvolutionArguments &arguments [[buffer(0)]],
     const uint own_count = tile_count > first_column ? min(thread_positions, tile_count - first_column) : 0;
     const uint own_channels =
         first_channel < arguments.y_channels ? min(thread_channels, arguments.y_channels - first_channel) : 0;
+    // Whole vectors, in which positions outside are zeros.
+    const uint width = is_one_thread ? (own_count + 15) / 16 * 16 : thread_positions;
     // What it lays out: all positions, or one.
     const uint laid = is_one_thread ? 0 : thread_index % tile_positions;
-    const uint laid_count = is_one_thread ? tile_positions : 1;
+    const uint laid_count = is_one_thread ? width : 1;
     const uint laid_inside = laid < tile_count ? min(laid_count, tile_count - laid) : 0;
     const uint laid_first_k = thread_index / tile_positions;
     const uint laid_k_step = is_one_thread ? 1 : columns * rows / tile_positions;
@@ -188,13 +200,13 @@ kernel void convolution(constant ConvolutionArguments &arguments [[buffer(0)]],
     const uint window = uint(arguments.kernel_size[0]) * kernel_width;
     // Terms that lie side by side follow one another, so that a cache keeps what several of them need.
     const bool has_channels_last = arguments.x_strides[1] < arguments.x_strides[3];
+    const bool are_dense = !has_channels_last && arguments.weight_strides[4] == 1 &&
+                           arguments.weight_strides[3] == kernel_width && arguments.weight_strides[2] == window;
     x += image * arguments.x_strides[0] + ulong(group) * arguments.x_channels * arguments.x_strides[1];
     weight += group * arguments.weight_strides[0] + first_channel * arguments.weight_strides[1];
     for (uint i = 0; i < own_channels * thread_positions; i++) {
         sums[i] = 0.0f;
     }
-    // Whole vectors, in which positions outside are zeros.
-    const uint width = is_one_thread ? (own_count + 15) / 16 * 16 : thread_positions;
     for (uint start = 0; start < arguments.depth; start += tile_k) {
         const uint depth = min(tile_k, arguments.depth - start);
         const uint whole_depth = (depth + unrolled - 1) / unrolled * unrolled;
@@ -223,12 +235,12 @@ kernel void convolution(constant ConvolutionArguments &arguments [[buffer(0)]],
         for (; c + unrolled <= own_channels; c += unrolled) {
             multiply_step<unrolled>(sums + c * thread_positions, panel + first_column,
                                     weight + c * arguments.weight_strides[1], arguments.weight_strides[1], offsets,
-                                    depth, width);
+                                    are_dense, depth, width);
         }
         for (; c < own_channels; c++) {
             multiply_step<1>(sums + c * thread_positions, panel + first_column,
-                             weight + c * arguments.weight_strides[1], arguments.weight_strides[1], offsets, depth,
-                             width);
+                             weight + c * arguments.weight_strides[1], arguments.weight_strides[1], offsets, are_dense,
+                             depth, width);
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
     }
