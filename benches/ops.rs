@@ -54,9 +54,25 @@ fn on_device<'a>(
     })
 }
 
-fn rows(metal: &Metal, data_type: DataType, two: Right<'static>) -> Result<()> {
-    let ones = vec![1u8; COUNT * data_type.size()];
-    let [a, b, y] = [(); 3].map(|()| metal.buffer(&ones));
+/// Numbers around one: operations make neither subnormal numbers of them, which some processors compute much slower, nor
+/// infinities.
+fn numbers<T>(to: impl Fn(f32) -> T) -> Vec<T> {
+    let around_one = |x: f32| to(x / 2.0 + 1.0);
+    data::uniform(COUNT, 1)
+        .into_iter()
+        .map(around_one)
+        .collect()
+}
+
+/// `one` is that of `data_type`.
+fn rows<T: Pod>(
+    metal: &Metal,
+    data_type: DataType,
+    one: Right<'static>,
+    to: impl Fn(f32) -> T,
+) -> Result<()> {
+    let values = numbers(to);
+    let [a, b, y] = [(); 3].map(|()| metal.buffer(&values));
     let (a, b, y) = (a?, b?, y?);
     let whole = |buffer| Tensor::new(buffer, data_type, &[COUNT]);
     let square = |buffer| Tensor::new(buffer, data_type, &[1 << 12, 1 << 12]);
@@ -72,7 +88,7 @@ fn rows(metal: &Metal, data_type: DataType, two: Right<'static>) -> Result<()> {
     print(
         name("multiply by a number, in place"),
         2 * size,
-        &|ops, encoder| ops.binary(encoder, Binary::Mul, whole(&a)?, two, whole(&a)?),
+        &|ops, encoder| ops.binary(encoder, Binary::Mul, whole(&a)?, one, whole(&a)?),
     );
     print(name("add a row to each row"), 2 * size, &|ops, encoder| {
         let row = Tensor::new(&b, data_type, &[1 << 12])?;
@@ -123,9 +139,13 @@ fn rows(metal: &Metal, data_type: DataType, two: Right<'static>) -> Result<()> {
 }
 
 /// Reductions of 4096 rows of as many elements, or of its columns, beside loops that the compiler makes vectors of.
-fn reductions<T: Element + Pod>(metal: &Metal, data_type: DataType, one: T) -> Result<()> {
+fn reductions<T: Element + Pod>(
+    metal: &Metal,
+    data_type: DataType,
+    to: impl Fn(f32) -> T,
+) -> Result<()> {
     const N: usize = 1 << 12;
-    let numbers = vec![one; N * N];
+    let numbers = numbers(to);
     let mut results = vec![0.0f32; N];
     let (x, y) = (metal.buffer(&numbers)?, metal.buffer(&vec![0u32; N])?);
     let square = || Tensor::new(&x, data_type, &[N, N]);
@@ -330,13 +350,17 @@ fn main() -> Result<()> {
     for data_type in [DataType::F32, DataType::F16, DataType::BF16] {
         products(&metal, data_type)?;
     }
-    rows(&metal, DataType::F32, Right::scalar(2.0f32))?;
-    rows(&metal, DataType::F16, Right::scalar(f16::from_f32(2.0)))?;
-    rows(&metal, DataType::BF16, Right::scalar(bf16::from_f32(2.0)))?;
-    rows(&metal, DataType::I32, Right::scalar(2i32))?;
-    reductions(&metal, DataType::F32, 1.0f32)?;
-    reductions(&metal, DataType::F16, f16::ONE)?;
-    reductions(&metal, DataType::BF16, bf16::ONE)?;
+    let one = Right::scalar(1.0f32);
+    rows(&metal, DataType::F32, one, |x| x)?;
+    let one = Right::scalar(f16::ONE);
+    rows(&metal, DataType::F16, one, f16::from_f32)?;
+    let one = Right::scalar(bf16::ONE);
+    rows(&metal, DataType::BF16, one, bf16::from_f32)?;
+    let one = Right::scalar(1i32);
+    rows(&metal, DataType::I32, one, |x| x as i32)?;
+    reductions(&metal, DataType::F32, |x| x)?;
+    reductions(&metal, DataType::F16, f16::from_f32)?;
+    reductions(&metal, DataType::BF16, bf16::from_f32)?;
     if is_wanted("encoded") {
         encoding(&metal)?;
     }
