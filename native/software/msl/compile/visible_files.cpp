@@ -48,6 +48,37 @@ std::string entry(const char *type, const std::string &name, const std::string &
            ",\"external-contents\":" + json_string(at) + "}";
 }
 
+// What a directive sees: a backslash at the end of a line joins it to the next, also with blanks between them.
+std::string joined_lines(std::string_view source) {
+    std::string text;
+    for (std::size_t at = 0; at < source.size(); at++) {
+        if (source[at] == '\\') {
+            const std::size_t end = source.find_first_not_of(" \t\v\f\r", at + 1);
+            if (end != std::string_view::npos && source[end] == '\n') {
+                at = end;
+                continue;
+            }
+        }
+        text += source[at];
+    }
+    return text;
+}
+
+// Whether what follows `include` and the like is a name in none of the folders.
+bool is_elsewhere(std::string_view operand, const std::vector<std::string> &folders) {
+    const std::size_t start = operand.find_first_not_of(" \t");
+    if (start == std::string_view::npos || (operand[start] != '"' && operand[start] != '<')) return false;
+    const std::string_view rest = operand.substr(start + 1);
+    const std::size_t end = rest.find_first_of(operand[start] == '<' ? ">\n" : "\"\n");
+    if (end == std::string_view::npos || rest[end] == '\n') return false;
+    const std::string name(rest.substr(0, end));
+    if (name.starts_with("/") || name.find("..") != std::string::npos) return false;
+    std::error_code error;
+    return std::none_of(folders.begin(), folders.end(), [&](const std::string &folder) {
+        return fs::symlink_status(fs::path(folder) / name, error).type() != fs::file_type::not_found;
+    });
+}
+
 class Listing {
 public:
     explicit Listing(const std::vector<std::string> &roots) : roots_(roots) {}
@@ -109,6 +140,25 @@ std::string describe_visible_files(const std::vector<std::string> &own, const st
     }
     return "{\"version\":0,\"redirecting-with\":\"redirect-only\",\"case-sensitive\":\"true\",\"roots\":[" + text +
            "]}\n";
+}
+
+bool may_reach(std::string_view source, const std::vector<std::string> &named) {
+    const std::string text = joined_lines(source);
+    const std::string_view all = text;
+    // A pragma of this name asks for a file.
+    if (all.find("dependency") != std::string_view::npos) return true;
+    for (const std::string_view word : {"include", "import", "embed"}) {
+        for (std::size_t at = all.find(word); at != std::string_view::npos; at = all.find(word, at + 1)) {
+            const std::size_t before = at == 0 ? std::string_view::npos : all.find_last_not_of(" \t\v\f", at - 1);
+            if (before == std::string_view::npos) continue;
+            // A question, or a directive behind a comment.
+            if (all[before] == '_' || all.substr(0, before + 1).ends_with("*/")) return true;
+            std::string_view operand = all.substr(at + word.size());
+            if (operand.starts_with("_next")) operand.remove_prefix(5);
+            if (all[before] == '#' && !is_elsewhere(operand, named)) return true;
+        }
+    }
+    return false;
 }
 
 bool is_visible(const std::string &path, const std::vector<std::string> &named) {

@@ -14,6 +14,10 @@ namespace smtl::msl {
 // not.
 std::string describe_visible_files(const std::vector<std::string> &own, const std::vector<std::string> &named);
 
+// Whether a source may reach a file in the `named` folders, which take time to describe: it includes a name that one of
+// them has, or asks in a way that this does not follow.
+bool may_reach(std::string_view source, const std::vector<std::string> &named);
+
 // True if the path leads to a regular file in one of the folders, after all links.
 bool is_visible(const std::string &path, const std::vector<std::string> &named);
 

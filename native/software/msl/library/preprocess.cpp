@@ -95,8 +95,10 @@ std::optional<std::string> preprocess(std::string_view source, const Options &op
     std::string text = "#line 1 " + string_literal(options.name) + "\n";
     text += source;
     if (!text.ends_with('\n')) text += '\n';
+    std::vector<std::string> named;
+    if (may_reach(source, options.include_paths)) named = options.include_paths;
     if (!folder.made() || !write_file(input, text) ||
-        !write_file(files, describe_visible_files({toolchain.headers, toolchain.resources}, options.include_paths))) {
+        !write_file(files, describe_visible_files({toolchain.headers, toolchain.resources}, named))) {
         diagnostics.push_back(general_error("the source cannot be written to " + Cache::shared().root()));
         return std::nullopt;
     }

@@ -11,6 +11,7 @@
 
 #include "check.h"
 #include "compiled_source.h"
+#include "msl/compile/visible_files.h"
 
 namespace fs = std::filesystem;
 
@@ -21,6 +22,22 @@ const std::string kernel = "\nkernel void k(device float *a) { a[0] = 1; }\n";
 // A source learns neither what is in a file nor whether the file exists. The host offers one folder, by an
 // option or, in a process of its own, by the environment.
 constexpr const char *named_by_environment = "SOFTWARE_METAL_INCLUDE";
+
+// Folders are read for the sources that need it, and for no others: they may be large.
+void test_reach(const std::string &named) {
+    for (const char *source :
+         {"#include \"value.h\"", " # include <value.h>", "#include_next \"value.h\"", "#import \"sub/good.h\"",
+          "#embed \"value.h\"", "#inc\\\nlude \"value.h\"", "#inc\\ \r\nlude \"value.h\"", "/**/#include\t\"value.h\"",
+          "#/**/include \"value.h\"", "#include /**/ \"value.h\"", "#define NAME \"value.h\"\n#include NAME",
+          "#if __has_include(\"value.h\")\n#endif", "#if __has_embed(<value.h>)\n#endif", "#include \"../missing.h\"",
+          "#include \"/missing.h\"", "#include \"missing.h", "#include \"away/there.txt\"",
+          "#pragma GCC dependency \"value.h\"", "#include <metal_stdlib>\n#include \"value.h\""})
+        if (!CHECK(smtl::msl::may_reach(source, {"/nowhere", named}))) std::fprintf(stderr, "%s\n", source);
+    for (const char *source :
+         {"", "include", "#include <metal_stdlib>\n// This includes nothing.\n#include_next \"missing.h\"",
+          "int included; // import \"value.h\"", "#include \"sub\\\n/missing.h\""})
+        if (!CHECK(!smtl::msl::may_reach(source, {"/nowhere", named}))) std::fprintf(stderr, "%s\n", source);
+}
 
 void test_files(const std::string &folder) {
     const std::string there = folder + "/outside/there.txt", missing = folder + "/outside/missing.txt";
@@ -99,6 +116,7 @@ void test_files(const std::string &folder) {
     CHECK(text_of("#include \"" + named + "/value.h\"\n#include <stdint.h>\n#include <metal_stdlib>\n")
               .starts_with("compiles"));
     CHECK(text_of("#include \"inner.h\"\n").find("constant int broken = nothing;") != std::string::npos);
+    test_reach(named);
 }
 
 void test_named_folders(const char *program) {
