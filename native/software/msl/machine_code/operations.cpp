@@ -121,6 +121,71 @@ std::string guard_division(Operation division) {
     return text + division.text();
 }
 
+// The type of the operand at `at`: before it and its attributes, or, of a second operand, before the first one.
+std::string_view type_before(std::string_view line, std::size_t at) {
+    for (;;) {
+        const std::size_t start = line.find_last_of(" (<[{", at - 2) + 1;
+        const std::string_view word = line.substr(start, at - 1 - start);
+        if (word != "noundef" && word != "signext" && word != "zeroext" && !word.ends_with(',')) return word;
+        at = start;
+    }
+}
+
+// What stands in place of a `poison` at `at`, which clang has made of a division of numbers that it knows; empty for
+// one that only says that a value is still to come. An address is one that no memory has, and that the optimiser does
+// not know as such.
+std::string_view substitute(std::string_view line, std::size_t at) {
+    std::string_view type = type_before(line, at);
+    // "result = phi type [ poison, %block ], ..."
+    if (const std::size_t joint = line.find(" = phi "); joint != std::string_view::npos) {
+        type = line.substr(joint + 7);
+        type = type.substr(0, type.find(" ["));
+    }
+    if (type == "ptr") return "inttoptr (i64 8 to ptr)";
+    const bool is_vector = type.ends_with('>');
+    const bool is_scalar = type == "float" || type == "half" || type == "bfloat" || type == "double" ||
+                           (type.starts_with('i') && type.find_first_not_of("0123456789", 1) == std::string_view::npos);
+    return is_scalar || (is_vector && line.find(" = insertelement ") == std::string_view::npos) ? "zeroinitializer"
+                                                                                                : "";
+}
+
+// Makes a processor with an instruction that traps execute it.
+constexpr std::string_view trap =
+#if defined(__x86_64__)
+    R"(  call void asm sideeffect "xorl %eax, %eax; idivl %eax", "~{eax},~{edx},~{flags}"())"
+    "\n";
+#else
+    "";
+#endif
+
+// Behind `text`, which is what comes before it: the line with numbers for what divisions have not given. `divides` as
+// in define_operations.
+void append_defined(std::string &text, std::string_view line, bool divides) {
+    constexpr std::string_view word = "poison";
+    std::string changed;
+    std::size_t done = 0;
+    for (std::size_t at = line.find(word); at != std::string_view::npos; at = line.find(word, at + word.size())) {
+        const bool is_operand = at > 1 && line[at - 1] == ' ' && line.find_first_of(",\n>)]", at) == at + word.size();
+        const std::string_view found = is_operand ? substitute(line, at) : "";
+        if (found.empty()) continue;
+        changed += line.substr(done, at - done);
+        changed += found;
+        done = at + word.size();
+        if (divides) continue;
+        // The block that a result comes from traps at its end.
+        std::size_t place = text.size();
+        if (constexpr std::string_view from = ", %"; line.find(" = phi ") != std::string_view::npos) {
+            const std::size_t name = at + word.size() + from.size();
+            const std::string block(line.substr(name, line.find_first_of(" ]", name) - name));
+            const std::size_t label = text.rfind("\n" + block + ":");
+            if (label != std::string::npos) place = std::min(text.find("\n  br ", label + 1), text.size() - 1) + 1;
+        }
+        text.insert(place, trap);
+    }
+    text += changed;
+    text += line.substr(done);
+}
+
 }  // namespace
 
 std::string define_operations(std::string_view code, bool divides) {
@@ -128,6 +193,11 @@ std::string define_operations(std::string_view code, bool divides) {
     text.reserve(code.size() + code.size() / 8);
     while (!code.empty()) {
         const std::string_view line = take_line(code);
+        if (line.starts_with("  ") && line.find("poison") != std::string_view::npos &&
+            line.find(" = shufflevector ") == std::string_view::npos) {
+            append_defined(text, line, divides);
+            continue;
+        }
         const std::optional<Operation> operation = read_operation(line);
         const bool shifts = operation && operation->name.find("sh") != std::string::npos;
         std::string changed;

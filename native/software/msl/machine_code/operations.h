@@ -8,7 +8,7 @@
 namespace smtl::msl {
 
 // Clang's intermediate code, before any optimisation, with each count bounded. `divides`: divisions are by one where
-// they would trap; else they trap.
+// they would trap, and those that clang has computed give 0; else they trap.
 std::string define_operations(std::string_view code, bool divides);
 
 }  // namespace smtl::msl

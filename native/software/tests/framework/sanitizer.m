@@ -349,13 +349,17 @@ static void test_divisions(void) {
 #if defined(__x86_64__)
     id<MTLLibrary> library = compile(@"#define K(name, value) kernel void name(device int *a [[buffer(0)]], "
                                       "uint i [[thread_position_in_grid]]) { if (i == 0) a[1] = value; }\n"
-                                      "K(zero, 6 / a[0]) K(overflow, (a[1] << 31) / -a[1]) K(fine, 6 / -a[1])\n");
-    for (NSString *name in [NSArray arrayWithObjects:@"zero", @"overflow", nil]) {
+                                      "K(zero, 6 / a[0]) K(overflow, (a[1] << 31) / -a[1]) K(fine, 6 / -a[1])\n"
+                                      "constant int none = 0;\n"
+                                      "K(known, 6 / none) K(chosen, a[0] < 9 ? 6 % none : 7)\n"
+                                      "K(unchosen, a[0] > 9 ? 6 % none : 7)\n");
+    for (NSString *name in [NSArray arrayWithObjects:@"zero", @"overflow", @"known", @"chosen", nil]) {
         NSError *error = run_kernel(library, name, &suites[0]);
         CHECK([error code] == MTLCommandBufferErrorInternal);
         CHECK([[error localizedDescription] rangeOfString:@"divided an integer by zero"].length > 0);
     }
-    CHECK(run_kernel(library, @"fine", &suites[0]) == nil);
+    for (NSString *name in [NSArray arrayWithObjects:@"fine", @"unchosen", nil])
+        CHECK(run_kernel(library, name, &suites[0]) == nil);
     [library release];
 #endif
 }

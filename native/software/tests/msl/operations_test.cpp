@@ -318,6 +318,39 @@ kernel void k(device float *a) {
     expect("divisions", found, {22, 22, 20, 22, 3333, 1 + 142, 1000, 30 - 1 + 10});
 }
 
+// Clang computes a division of numbers that it knows, and takes one by zero for leave to remove whatever depends on it.
+void test_divisions_that_the_compiler_computes() {
+    const std::vector<float> found = results_of(R"(
+constant int table[3] = {4, 5, 6};
+constant int none = 0;
+struct pair { int x, y; };
+kernel void k(device float *a) {
+    const int zero = 0, five = 5, least = 1 << 31, minus_one = -1;
+    a[0] = 77;
+    a[five / zero] += 1;
+    a[1] = five / zero + five % none;
+    switch (five / none) { case 1: case 5: case 0: a[2] = 1; break; default: a[2] = 2; }
+    if (five / zero > 6) a[3] = 1; else a[3] = 2;
+    bool chosen = a[9] < 9 && (five % zero) > 7;
+    a[4] = (a[9] < 9 ? five / zero : 3) < 6;
+    for (int i = 0; i < five / zero; ++i) chosen = chosen || i == 7;
+    a[5] = chosen;
+    const int2 quotient = int2(6, 8) / int2(3, 0);
+    const int2 whole = int2(6, 8) / int2(0, 0), either = a[9] < 9 ? whole : int2(9);
+    a[6] = quotient.x + (either.x > 6);
+    const pair both = {five / zero, least / minus_one};
+    const int rest = least % minus_one;
+    a[7] = both.x < 6 && rest == 0;
+    int n = five;
+    n /= zero;
+    a[8] = n < 6;
+    a[10] = 88;
+}
+)",
+                                                11);
+    expect("divisions of constants", found, {78, 0, 1, 2, 1, 0, 2, 1, 1, -1, 88});
+}
+
 }  // namespace
 
 int main() {
@@ -333,5 +366,6 @@ int main() {
     test_errors();
     test_warnings();
     test_divisions();
+    test_divisions_that_the_compiler_computes();
     return check::report("msl/operations_test");
 }
