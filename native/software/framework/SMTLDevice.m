@@ -28,17 +28,23 @@ static NSArray *all_devices(void) {
     static NSArray *devices;
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&mutex);
-    if (devices == nil) {
-        SMTLInitialiseClasses();
-        NSMutableArray *made = [[NSMutableArray alloc] init];
-        for (uint32_t i = 0; i < smtl_settings_get()->device_count; i++) {
-            SMTLDevice *device = [[SMTLDevice alloc] initWithIndex:i];
-            [made addObject:device];
-            [device release];
+    NSMutableArray *made = nil;
+    // GNUstep raises where a thread's first object finds no file descriptor.
+    @try {
+        if (devices == nil) {
+            SMTLInitialiseClasses();
+            made = [[NSMutableArray alloc] init];
+            for (uint32_t i = 0; i < smtl_settings_get()->device_count; i++) {
+                SMTLDevice *device = [[SMTLDevice alloc] initWithIndex:i];
+                [made addObject:device];
+                [device release];
+            }
+            devices = [made retain];
         }
-        devices = made;
+    } @finally {
+        [made release];
+        pthread_mutex_unlock(&mutex);
     }
-    pthread_mutex_unlock(&mutex);
     return devices;
 }
 
