@@ -6,7 +6,9 @@
 #include "framework_test.h"
 
 int main(void) {
-    enum { most = 64 };
+    enum {
+        most = 64
+    };
     const struct rlimit limit = {most, most};
     CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
     int last = -1;

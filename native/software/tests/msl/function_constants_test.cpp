@@ -56,6 +56,41 @@ void test_orders() {
     CHECK(error.find("constant expression") != std::string::npos);
 }
 
+// One declaration has several, each with its own attribute.
+void test_declarations() {
+    const std::string source = R"(
+namespace inner { constant static float2 x [[function_constant(2)]], y [[function_constant(3)]]; }
+constant ::metal::vec<short, 2> s [[function_constant(4)]], unset [[function_constant(5)]], t [[function_constant(6)]];
+constant bool has_s = is_function_constant_defined(s), has_unset = is_function_constant_defined(unset);
+constant int sum = n + (flag ? 100 : 200);
+kernel void k(device float *a [[function_constant(has_s)]]) {
+    a[0] = sum + inner::x.x * 10 + inner::y.y * 1000 + (has_unset ? 0 : s.y * 10000) + t.x * 100000;
+}
+)";
+    const auto vector_of = [](std::uint32_t index, std::uint32_t type, auto x, auto y) {
+        const decltype(x) values[2] = {x, y};
+        smtl_constant_value value{nullptr, index, type, {}};
+        std::memcpy(value.bytes, values, sizeof(values));
+        return value;
+    };
+    constexpr std::uint32_t type_float2 = 4, type_short2 = 38;
+    const std::vector<smtl_constant_value> values = {constant(0, type_int, 3),
+                                                     constant(1, type_bool, 1),
+                                                     vector_of(2, type_float2, 2.0f, 0.0f),
+                                                     vector_of(3, type_float2, 0.0f, 4.0f),
+                                                     vector_of(4, type_short2, short(0), short(5)),
+                                                     vector_of(6, type_short2, short(6), short(0))};
+    CHECK(result_of(source, values) == 103 + 20 + 4000 + 50000 + 600000);
+    for (const char *declaration :
+         {"constant int p [[function_constant(7)]], q = 3;", "constant int q = 3, p [[function_constant(7)]];",
+          "constant int p [[function_constant(7)]], q[2] = {};", "int p [[function_constant(7)]];",
+          "constant int *p [[function_constant(7)]];", "constant int p [[function_constant(7)]] = 3;"}) {
+        const compiled library(head + declaration + "\nkernel void k(device float *a) {}\n");
+        if (!CHECK(library.library == nullptr && library.says("error: [[function_constant]] needs a variable in")))
+            std::fprintf(stderr, "%s\n%s\n", declaration, library.log.c_str());
+    }
+}
+
 // The condition of an argument is evaluated as if it stood in the kernel: names are looked up there, and values have
 // their types.
 void test_conditions() {
@@ -271,6 +306,7 @@ kernel void k(device float *out) { out[0] = v.x + far; }
 
 int main() {
     test_orders();
+    test_declarations();
     test_conditions();
     test_undecided_conditions();
     test_values();

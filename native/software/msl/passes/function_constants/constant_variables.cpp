@@ -110,7 +110,7 @@ void ConstantVariables::edit(const Declaration &declaration) {
     const Range whole{declaration.begin, end};
     for (const Attribute &attribute : attributes_in(source_, whole))
         if (attribute.name == "function_constant")
-            return declare_function_constant(source_, declaration, attribute, constants_, translation_);
+            return declare_function_constants(source_, declaration, constants_, translation_);
     bool constexpr_written = false, unchanging = false;
     Index constant = end;
     for (Index i = declaration.begin; i < declaration.head_end;) {

@@ -2,6 +2,10 @@
 
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "msl/source/attributes.h"
+#include "msl/source/declarators.h"
 
 namespace smtl::msl {
 namespace {
@@ -11,58 +15,78 @@ bool is_specifier(const Token &token) {
            token.is("alignas");
 }
 
+// The type of all declarators, of which the specifiers are erased.
+std::string take_type(Source &source, Index begin, Index end) {
+    std::string type;
+    for (Index i = begin; i < end; ++i) {
+        if (source[i].is("constant")) continue;
+        if (is_specifier(source[i]) || source[i].is("extern")) {
+            source[i].erase();
+            continue;
+        }
+        if (!type.empty() && !source[i].leading.empty()) type += ' ';
+        type += source[i].text;
+    }
+    return type;
+}
+
 }  // namespace
 
-void declare_function_constant(Source &source, const Declaration &declaration, const Attribute &attribute,
-                               ProgramConstants &constants, Translation &translation) {
-    const Index end = declaration.end;
-    Index name = declaration.begin;
-    Index constant = end;
-    for (Index i = declaration.begin; i < attribute.at; ++i) {
-        if (source[i].is("constant")) constant = i;
-        if (source[i].is_identifier()) name = i;
-    }
-    if (constant == end || name <= constant || !source[declaration.head_end].is(";")) {
-        source.problem(attribute.at,
-                       "[[function_constant]] needs a variable in the constant address space without an initializer");
-        return;
-    }
-    FunctionConstant function_constant;
-    function_constant.scope = *declaration.scope;
-    function_constant.name = std::string(source[name].text);
-    function_constant.token = name;
-    Index type_begin = declaration.begin;
-    for (Index i = declaration.begin; i < name; ++i) {
-        const bool specifier = is_specifier(source[i]) || source[i].is("constant") || source[i].is("extern");
-        if (specifier) {
-            source[i].erase();
-            if (i == type_begin) ++type_begin;
+void declare_function_constants(Source &source, const Declaration &declaration, ProgramConstants &constants,
+                                Translation &translation) {
+    const Index last = declaration.end - 1;
+    Specifiers specifiers;
+    Index i = read_specifiers(source, declaration.begin, last, specifiers);
+    Index constant = i;
+    for (Index j = declaration.begin; j < i; ++j)
+        if (source[j].is("constant")) constant = j;
+    const bool is_constant = constant < i && specifiers.typed;
+    const std::string type = is_constant ? take_type(source, declaration.begin, i) : "";
+    for (bool more = true; more; ++i) {
+        Declarator declarator;
+        const Index begin = i;
+        i = read_declarator(source, i, last, declarator);
+        more = i < last && source[i].is(",");
+        const Index name = declarator.name;
+        const Attribute *index = nullptr;
+        const std::vector<Attribute> attributes = attributes_in(source, {begin, i});
+        for (const Attribute &attribute : attributes)
+            if (attribute.name == "function_constant") index = &attribute;
+        if (!is_constant || !index || name == 0 || declarator.indirect || declarator.array || declarator.called ||
+            declarator.initialised) {
+            source.problem(index ? index->at : begin,
+                           "[[function_constant]] needs a variable in the constant address space without an initializer"
+                           ", declared apart from other variables");
+            return;
         }
-    }
-    for (Index i = type_begin; i < name; ++i) {
-        if (source[i].replaced) continue;
-        if (!function_constant.type.empty() && !source[i].leading.empty()) function_constant.type += ' ';
-        function_constant.type += source[i].text;
-    }
-    if (source.checking()) {
-        source[constant].replace("__constant");
-        source[name].appended = " = {}";
-        source[end - 1].appended += " __constant bool smtl_defined_" + function_constant.name + " = true;";
+        FunctionConstant function_constant;
+        function_constant.scope = *declaration.scope;
+        function_constant.name = std::string(source[name].text);
+        function_constant.token = name;
+        function_constant.type = type;
+        if (source.checking()) {
+            source[name].appended = " = {}";
+            source[last].appended += " __constant bool smtl_defined_" + function_constant.name + " = true;";
+            translation.constants.push_back(std::move(function_constant));
+            continue;
+        }
+        source[name].appended = " __asm__(\"" + std::string(constant_symbol) +
+                                std::to_string(translation.constants.size()) +
+                                "\") __attribute__((visibility(\"hidden\")))";
+        const std::string number = "smtl_constant_index_" + std::to_string(translation.constants.size());
+        const std::string facts = " extern const bool smtl_defined_" + function_constant.name +
+                                  "; [[maybe_unused]] static constexpr unsigned " + number + "{" +
+                                  source.spelling(index->arguments) + "};";
+        if (more)
+            source[i].replace(";" + facts + " extern const " + type);
+        else
+            source[i].appended += facts;
+        function_constant.index = qualified(*declaration.scope, number);
+        constants.by_name.emplace(function_constant.name,
+                                  ProgramConstants::Constant{declaration.scope, type, {}, last});
         translation.constants.push_back(std::move(function_constant));
-        return;
     }
-    source[constant].replace("extern const");
-    source[name].appended = " __asm__(\"" + std::string(constant_symbol) +
-                            std::to_string(translation.constants.size()) +
-                            "\") __attribute__((visibility(\"hidden\")))";
-    const std::string index = "smtl_constant_index_" + std::to_string(translation.constants.size());
-    source[end - 1].appended += " extern const bool smtl_defined_" + function_constant.name +
-                                "; [[maybe_unused]] static constexpr unsigned " + index + "{" +
-                                source.spelling(attribute.arguments) + "};";
-    function_constant.index = qualified(*declaration.scope, index);
-    constants.by_name.emplace(function_constant.name,
-                              ProgramConstants::Constant{declaration.scope, function_constant.type, {}, end - 1});
-    translation.constants.push_back(std::move(function_constant));
+    source[constant].replace(source.checking() ? "__constant" : "extern const");
 }
 
 }  // namespace smtl::msl
