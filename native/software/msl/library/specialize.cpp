@@ -146,12 +146,12 @@ private:
                 }
                 // Conditions are evaluated with it. Vectors are classes, and cannot be part of a condition.
                 const bool scalar = data_type_name(facts.data_type).find_first_of("234") == std::string::npos;
-                text += std::string(scalar ? "constexpr " : "const ") + constant.type + " " + constant.name + " = " +
-                        data_type_value(*value) + "; ";
+                text += std::string(scalar ? "constexpr SMTL_CONSTANT " : "SMTL_CONSTANT ") + constant.type + " " +
+                        constant.name + " = " + data_type_value(*value) + "; ";
                 any_given_ = true;
             } else {
                 if (zero_.contains(i))
-                    text += "const " + constant.type + " " + constant.name + " = (" + constant.type + ")0; ";
+                    text += "SMTL_CONSTANT " + constant.type + " " + constant.name + " = (" + constant.type + ")0; ";
             }
             text += "const bool smtl_defined_" + constant.name + " = " + (value ? "true" : "false") + ";";
             text += close_scope(constant.scope) + "\n";

@@ -62,7 +62,7 @@ std::string define_function_constants(const Translation &translation) {
             text += "namespace " + name + " { ";
             close += " }";
         }
-        text += "const " + constant.type + " " + constant.name + " = (" + constant.type +
+        text += "SMTL_CONSTANT " + constant.type + " " + constant.name + " = (" + constant.type +
                 ")0; const bool smtl_defined_" + constant.name + " = false;" + close + "\n";
     }
     return text;

@@ -81,6 +81,12 @@ kernel void k(device float *a [[function_constant(has_s)]]) {
                                                      vector_of(4, type_short2, short(0), short(5)),
                                                      vector_of(6, type_short2, short(6), short(0))};
     CHECK(result_of(source, values) == 103 + 20 + 4000 + 50000 + 600000);
+    // They lie in the constant address space.
+    CHECK(result_of("float f(constant int &x, constant bool *y) { return x + *y; }\n"
+                    "template <class T> T g(constant T &x) { return x; }\n"
+                    "float h(thread const int &) { return 1; }\nfloat h(constant int &x) { return 2; }\n"
+                    "kernel void k(device float *a) { a[0] = f(n, &flag) + 10 * g(n) + 100 * h(n); }\n",
+                    values) == 234);
     for (const char *declaration :
          {"constant int p [[function_constant(7)]], q = 3;", "constant int q = 3, p [[function_constant(7)]];",
           "constant int p [[function_constant(7)]], q[2] = {};", "int p [[function_constant(7)]];",

@@ -110,4 +110,4 @@ struct constant_record {
         smtl::reflect(number, static_cast<decltype(kernel)>(nullptr), indices, thread_limit);
 #define SMTL_REFLECT_CONSTANT(number, constant, index)                                            \
     SMTL_REFLECT_SECTION static constexpr smtl::constant_record smtl_constant_record_##number = { \
-        2, number, 1, 0, index, smtl::data_type<metal::remove_cv_t<decltype(constant)>>};
+        2, number, 1, 0, index, smtl::data_type<metal::decay_t<decltype(constant)>>};

@@ -78,7 +78,7 @@ void declare_function_constants(Source &source, const Declaration &declaration, 
                                   "; [[maybe_unused]] static constexpr unsigned " + number + "{" +
                                   source.spelling(index->arguments) + "};";
         if (more)
-            source[i].replace(";" + facts + " extern const " + type);
+            source[i].replace(";" + facts + " extern constant " + type);
         else
             source[i].appended += facts;
         function_constant.index = qualified(*declaration.scope, number);
@@ -86,7 +86,7 @@ void declare_function_constants(Source &source, const Declaration &declaration, 
                                   ProgramConstants::Constant{declaration.scope, type, {}, last});
         translation.constants.push_back(std::move(function_constant));
     }
-    source[constant].replace(source.checking() ? "__constant" : "extern const");
+    source[constant].replace(source.checking() ? "__constant" : "extern constant");
 }
 
 }  // namespace smtl::msl
