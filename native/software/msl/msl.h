@@ -120,7 +120,7 @@ typedef struct {
     const char *name;
     uint32_t index;
     uint32_t data_type; /* MTLDataType value */
-    uint8_t bytes[16];
+    uint8_t bytes[32]; /* a long4 */
 } smtl_constant_value;
 
 /* Generates machine code for one kernel with its constants fixed. Returns a malloc'd path of a shared object in the

@@ -6,13 +6,11 @@
 #import "support/SMTLError.h"
 #include <string.h>
 
-/* Bytes of one value of a type that a function constant may have (scalars and vectors up to 16 bytes); 0 for any other.
- */
+/* Bytes of one value of a type that a function constant may have, which is a scalar or a vector; 0 for any other. */
 static size_t constant_size(MTLDataType type) {
     const bool matrix = (type >= MTLDataTypeFloat2x2 && type <= MTLDataTypeFloat4x4) ||
                         (type >= MTLDataTypeHalf2x2 && type <= MTLDataTypeHalf4x4);
-    const size_t size = matrix ? 0 : smtl_data_type_size(type);
-    return size <= sizeof(((smtl_constant_value *)0)->bytes) ? size : 0;
+    return matrix ? 0 : smtl_data_type_size(type);
 }
 
 @implementation MTLFunctionConstantValues

@@ -89,11 +89,9 @@ std::string data_type_value(const smtl_constant_value &value) {
     if (!family) return "{}";
     const std::uint32_t components = data_type_shape(value.data_type).components;
     std::string text;
-    // Vectors of long hold more than a value can: their tail reads as zero.
     for (std::uint32_t i = 0; i < components; ++i) {
         std::uint64_t bits = 0;
-        if ((i + 1) * family->size <= sizeof value.bytes)
-            std::memcpy(&bits, value.bytes + i * family->size, family->size);
+        std::memcpy(&bits, value.bytes + i * family->size, family->size);
         const std::string number = std::to_string(bits) + "ul";
         text += text.empty() ? "" : ", ";
         if (family->bits) {

@@ -76,6 +76,8 @@ static void test_constants(void) {
     CHECK(are_ints(values, 14, 1));
     CHECK_RAISES("value must not be NULL", [constants setConstantValue:(void *_Nonnull)NULL type:MTLDataTypeInt
                                                                atIndex:0]);
+    const int64_t longs[4] = {0};
+    [constants setConstantValue:longs type:MTLDataTypeLong4 atIndex:9];
     CHECK_RAISES("data type 58", [constants setConstantValue:&step type:MTLDataTypeTexture atIndex:0]);
     CHECK_RAISES("function constant index 65535: the largest is 65534", [constants setConstantValue:&step
                                                                                                type:MTLDataTypeInt

@@ -81,6 +81,15 @@ kernel void k(device float *a [[function_constant(has_s)]]) {
                                                      vector_of(4, type_short2, short(0), short(5)),
                                                      vector_of(6, type_short2, short(6), short(0))};
     CHECK(result_of(source, values) == 103 + 20 + 4000 + 50000 + 600000);
+    // The largest.
+    const std::int64_t four[4] = {1, -2, 3, 1ll << 40};
+    smtl_constant_value wide{nullptr, 7, 84, {}};
+    static_assert(sizeof(wide.bytes) == sizeof(four));
+    std::memcpy(wide.bytes, four, sizeof(four));
+    CHECK(
+        result_of("constant long4 wide [[function_constant(7)]];\n"
+                  "kernel void k(device float *a) { a[0] = wide.x * 1000 + wide.y * 100 + wide.z + (wide.w >> 39); }\n",
+                  {wide}) == 805);
     // They lie in the constant address space.
     CHECK(result_of("float f(constant int &x, constant bool *y) { return x + *y; }\n"
                     "template <class T> T g(constant T &x) { return x; }\n"
