@@ -60,7 +60,7 @@ public:
     Constant(size_t index, int32_t value) noexcept : Constant(index, MTB_TYPE_INT, value) {}
     Constant(size_t index, uint32_t value) noexcept : Constant(index, MTB_TYPE_UINT, value) {}
     Constant(size_t index, float value) noexcept : Constant(index, MTB_TYPE_FLOAT, value) {}
-    // `bytes` is what the type has in Metal, at most 32; they stand at `value`.
+    // `bytes` is what the type has in Metal, at most 16; they stand at `value`.
     static Constant Of(size_t index, mtb_data_type type, const void *value, size_t bytes) noexcept {
         Constant constant(index, type, '\0');
         std::memcpy(constant.value_, value, bytes < sizeof constant.value_ ? bytes : sizeof constant.value_);

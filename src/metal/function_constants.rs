@@ -41,8 +41,8 @@ impl FunctionConstantValues {
         FunctionConstantValues::default()
     }
 
-    /// Gives the constant at `index` a value (`setConstantValue:type:atIndex:`). The call that makes a function checks
-    /// whether there is such a constant, of this type.
+    /// Gives the constant at `index` a value (`setConstantValue:type:atIndex:`). The call that makes a pipeline
+    /// checks whether the constant is of this type. Metal ignores a value that is for none of the library's constants.
     pub fn set<T: ConstantValue>(&mut self, index: usize, value: T) -> &mut FunctionConstantValues {
         self.push(Key::Index(index), value)
     }

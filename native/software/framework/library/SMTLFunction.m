@@ -58,8 +58,12 @@ static size_t constant_size(MTLDataType type) {
     [_values appendBytes:&added length:sizeof added];
 }
 
-- (void)setValue:(const void *)value type:(MTLDataType)type name:(const char *)name index:(NSUInteger)index {
-    const char *where = "-[MTLFunctionConstantValues setConstantValue:type:atIndex:]";
+/* For `where`, the method that the program has called. */
+- (void)setValue:(const void *)value
+            type:(MTLDataType)type
+            name:(const char *)name
+           index:(NSUInteger)index
+           where:(const char *)where {
     size_t size = constant_size(type);
     SMTL_REQUIRE(value != NULL, where, @"value must not be NULL");
     SMTL_REQUIRE(size != 0, where, @"a function constant cannot have data type %lu", (unsigned long)type);
@@ -71,18 +75,21 @@ static size_t constant_size(MTLDataType type) {
 }
 
 - (void)setConstantValue:(const void *)value type:(MTLDataType)type atIndex:(NSUInteger)index {
-    [self setValue:value type:type name:NULL index:index];
+    const char *where = "-[MTLFunctionConstantValues setConstantValue:type:atIndex:]";
+    [self setValue:value type:type name:NULL index:index where:where];
 }
 
 - (void)setConstantValues:(const void *)values type:(MTLDataType)type withRange:(NSRange)range {
+    const char *where = "-[MTLFunctionConstantValues setConstantValues:type:withRange:]";
     const uint8_t *bytes = values;
     for (NSUInteger i = 0; i < range.length; i++)
-        [self setValue:bytes + i * constant_size(type) type:type name:NULL index:range.location + i];
+        [self setValue:bytes + i * constant_size(type) type:type name:NULL index:range.location + i where:where];
 }
 
 - (void)setConstantValue:(const void *)value type:(MTLDataType)type withName:(NSString *)name {
-    SMTL_REQUIRE(name != nil, "-[MTLFunctionConstantValues setConstantValue:type:withName:]", @"name must not be nil");
-    [self setValue:value type:type name:[name UTF8String] index:0];
+    const char *where = "-[MTLFunctionConstantValues setConstantValue:type:withName:]";
+    SMTL_REQUIRE(name != nil, where, @"name must not be nil");
+    [self setValue:value type:type name:[name UTF8String] index:0 where:where];
 }
 
 - (void)reset {
