@@ -81,6 +81,16 @@ kernel void k(device float *a [[function_constant(has_s)]]) {
                                                      vector_of(4, type_short2, short(0), short(5)),
                                                      vector_of(6, type_short2, short(6), short(0))};
     CHECK(result_of(source, values) == 103 + 20 + 4000 + 50000 + 600000);
+    // With other attributes, and as the fixed-width type.
+    const std::int8_t small = -2;
+    smtl_constant_value fixed{nullptr, 8, 45, {}};
+    std::memcpy(fixed.bytes, &small, sizeof(small));
+    for (const char *attributes :
+         {"[[maybe_unused, function_constant(8)]]", "[[function_constant(8)]] [[maybe_unused]]",
+          "[[function_constant(8), maybe_unused]]", "[[maybe_unused]] [[function_constant(8)]]"})
+        CHECK(result_of("constant int8_t small " + std::string(attributes) +
+                            ";\nkernel void k(device float *a) { a[0] = small; }\n",
+                        {fixed}) == -2);
     // The largest.
     const std::int64_t four[4] = {1, -2, 3, 1ll << 40};
     smtl_constant_value wide{nullptr, 7, 84, {}};

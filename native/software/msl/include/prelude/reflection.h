@@ -96,6 +96,8 @@ SMTL_DATA_TYPE(long, 81)
 SMTL_DATA_TYPE(ulong, 85)
 SMTL_DATA_TYPE(bfloat, 121)
 #undef SMTL_DATA_TYPE
+// int8_t, which Metal calls char.
+template <> inline constexpr unsigned data_type<signed char> = data_type<char>;
 
 struct constant_record {
     unsigned tag, number, count, reserved;

@@ -70,17 +70,14 @@ void declare_function_constants(Source &source, const Declaration &declaration, 
             translation.constants.push_back(std::move(function_constant));
             continue;
         }
-        source[name].appended = " __asm__(\"" + std::string(constant_symbol) +
-                                std::to_string(translation.constants.size()) +
-                                "\") __attribute__((visibility(\"hidden\")))";
         const std::string number = "smtl_constant_index_" + std::to_string(translation.constants.size());
         const std::string facts = " extern const bool smtl_defined_" + function_constant.name +
                                   "; [[maybe_unused]] static constexpr unsigned " + number + "{" +
                                   source.spelling(index->arguments) + "};";
-        if (more)
-            source[i].replace(";" + facts + " extern constant " + type);
-        else
-            source[i].appended += facts;
+        // Behind all attributes.
+        source[i].replace(" __asm__(\"" + std::string(constant_symbol) + std::to_string(translation.constants.size()) +
+                          "\") __attribute__((visibility(\"hidden\")));" + facts +
+                          (more ? " extern constant " + type : ""));
         function_constant.index = qualified(*declaration.scope, number);
         constants.by_name.emplace(function_constant.name,
                                   ProgramConstants::Constant{declaration.scope, type, {}, last});
