@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <string_view>
+#include <utility>
 
 #include "library.h"
 #include "msl/reflection/data_type.h"
@@ -12,6 +14,11 @@ namespace {
 
 constexpr std::uint32_t last_data_type = 124;
 constexpr std::uint64_t no_index = ~std::uint64_t{0};
+
+// The language's other names for scalars.
+constexpr std::pair<std::string_view, std::string_view> fixed_widths[] = {
+    {"int8_t", "char"}, {"uint8_t", "uchar"}, {"int16_t", "short"}, {"uint16_t", "ushort"},
+    {"int32_t", "int"}, {"uint32_t", "uint"}, {"int64_t", "long"},  {"uint64_t", "ulong"}};
 
 // A type in memory as it is named: of a packed vector its vector's name, of an atomic that of its value.
 struct StoredType {
@@ -44,6 +51,8 @@ StoredType stored_type(std::string_view parameter_type) {
     type.is_packed = words[0] == "packed_vec" || type.plain.starts_with("packed_");
     for (const std::string_view prefix : {"packed_", "atomic_"})
         if (type.plain.starts_with(prefix)) type.plain.erase(0, prefix.size());
+    for (const auto &[name, scalar] : fixed_widths)
+        if (type.plain == name) type.plain = scalar;
     return type;
 }
 
@@ -137,10 +146,10 @@ const smtl_type *TypeTable::find(const smtl_library &library, std::string_view p
             known->second.data_type = type;
             known->second.size = size;
             known->second.argument_count = 1;
-            // Packed vectors are aligned as a component, matrices as a column, and that, up to 16 bytes, to its size.
+            // Packed vectors are aligned as a component, matrices as a column, and that to its size.
             const DataTypeShape shape = data_type_shape(type);
             const std::size_t part = size / (wanted.is_packed ? shape.components : shape.columns);
-            known->second.alignment = part == 0 ? 1 : std::min<std::size_t>(part & -part, 16);
+            known->second.alignment = part == 0 ? 1 : part & -part;
         }
         return &known->second;
     }

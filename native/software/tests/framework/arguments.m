@@ -247,10 +247,11 @@ static void test_stored_types(void) {
         @"#include <metal_stdlib>\nusing namespace metal;\n"
          "template <typename T> struct Pair { T a, b; };\n"
          "struct All { float4x4 m; half2x3 h; packed_float3 p; atomic_uint a; float3x3 many[2];\n"
-         "    packed_vec<uchar, 4> u; matrix<float, 2, 4> w; };\n"
+         "    packed_vec<uchar, 4> u; matrix<float, 2, 4> w; int8_t i; };\n"
          "kernel void k(constant All &all, device float3x4 *m, device atomic_int *a, device packed_half3 *p,\n"
          "    device metal::vec<half, 2> *v, device atomic<uint> *b, device matrix<half, 4> *w,\n"
-         "    device packed_vec<short, 4> *u, device Pair<float> *own) { *m = float3x4(0); own->a = all.m[0][0];\n"
+         "    device packed_vec<short, 4> *u, device Pair<float> *own, constant ulong3 &wide, device int8_t *small,\n"
+         "    device uint16_t *fixed) { *m = float3x4(0); own->a = all.m[0][0]; *small = wide.x, *fixed = all.i;\n"
          "    atomic_store_explicit(a, 1, memory_order_relaxed); (void)p, (void)v, (void)b, (void)w, (void)u; }\n";
     id<MTLLibrary> library = [device newLibraryWithSource:text options:nil error:&error];
     MTLFunctionReflection *reflection = [library reflectionForFunctionWithName:@"k"];
@@ -259,17 +260,18 @@ static void test_stored_types(void) {
         NSUInteger alignment;
     } expected[] = {{MTLDataTypeStruct, 16}, {MTLDataTypeFloat3x4, 16}, {MTLDataTypeInt, 4},
                     {MTLDataTypeHalf3, 2},   {MTLDataTypeHalf2, 4},     {MTLDataTypeUInt, 4},
-                    {MTLDataTypeHalf4x4, 8}, {MTLDataTypeShort4, 2},    {MTLDataTypeNone, 0}};
-    CHECK([[reflection bindings] count] == 9);
+                    {MTLDataTypeHalf4x4, 8}, {MTLDataTypeShort4, 2},    {MTLDataTypeNone, 0},
+                    {MTLDataTypeULong3, 32}, {MTLDataTypeChar, 1},      {MTLDataTypeUShort, 2}};
+    CHECK([[reflection bindings] count] == 12);
     for (NSUInteger i = 0; i < [[reflection bindings] count]; i++) {
         id<MTLBufferBinding> binding = (id<MTLBufferBinding>)[[reflection bindings] objectAtIndex:i];
         CHECK([binding bufferDataType] == expected[i].type);
         CHECK(expected[i].alignment == 0 || [binding bufferAlignment] == expected[i].alignment);
     }
     MTLStructType *all = [(id<MTLBufferBinding>)[[reflection bindings] objectAtIndex:0] bufferStructType];
-    const MTLDataType members[] = {MTLDataTypeFloat4x4, MTLDataTypeHalf2x3, MTLDataTypeFloat3,  MTLDataTypeUInt,
-                                   MTLDataTypeArray,    MTLDataTypeUChar4,  MTLDataTypeFloat2x4};
-    CHECK([[all members] count] == 7);
+    const MTLDataType members[] = {MTLDataTypeFloat4x4, MTLDataTypeHalf2x3, MTLDataTypeFloat3,   MTLDataTypeUInt,
+                                   MTLDataTypeArray,    MTLDataTypeUChar4,  MTLDataTypeFloat2x4, MTLDataTypeChar};
+    CHECK([[all members] count] == 8);
     for (NSUInteger i = 0; i < [[all members] count]; i++)
         CHECK([(MTLStructMember *)[[all members] objectAtIndex:i] dataType] == members[i]);
     CHECK([[[all memberByName:@"many"] arrayType] elementType] == MTLDataTypeFloat3x3);

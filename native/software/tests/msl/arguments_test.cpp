@@ -167,7 +167,7 @@ void test_indices() {
           {"program_source:4:16: error: [[buffer(3)]] of 'y' is already taken by 'x'"});
     wrong(
         "struct S { int x, y; };\nconstant S s [[function_constant(0)]];\nkernel void k(device int *x) { x[0] = s.y; }\n",
-        {"program_source:4:1: error: [[function_constant]] needs a scalar or a vector, and 's' is of type 'S'"});
+        {"program_source:4:10: error: [[function_constant]] needs a scalar or a vector, and 's' is of type 'S'"});
     wrong("kernel void k(float x [[buffer(0)]]) {}\n",
           {"program_source:3:21: error: [[buffer(0)]] needs a pointer or reference, and 'x' is of type 'float'"});
     wrong(
