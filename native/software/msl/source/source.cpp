@@ -4,6 +4,8 @@
 #include <array>
 #include <numeric>
 
+#include "literal.h"
+
 namespace smtl::msl {
 namespace {
 
@@ -138,8 +140,9 @@ std::vector<Range> Source::split_commas(Range range) const {
 std::string Source::spelling(Range range) const {
     std::string text;
     for (Index i = range.begin; i < range.end; ++i) {
-        if (!text.empty() && !tokens_[i].leading.empty()) text += ' ';
-        text += tokens_[i].text;
+        const Token &token = tokens_[i];
+        if (!text.empty() && !token.leading.empty()) text += ' ';
+        text += token.kind == TokenKind::number ? written_literal(token.text) : std::string(token.text);
     }
     return text;
 }

@@ -91,6 +91,19 @@ kernel void k(device float *a [[function_constant(has_s)]]) {
         CHECK(result_of("constant int8_t small " + std::string(attributes) +
                             ";\nkernel void k(device float *a) { a[0] = small; }\n",
                         {fixed}) == -2);
+    // Numbers are Metal's in conditions too: neither is a double.
+    const float tenth = 0.1f;
+    smtl_constant_value real{nullptr, 9, type_float, {}};
+    std::memcpy(real.bytes, &tenth, sizeof(tenth));
+    for (const char *condition : {"is_tenth", "x == 0.1", "!(x * 3 - .3 > 1e-9)", "sizeof(1.0) == 4",
+                                  "sizeof(1h) + sizeof(.5bf) == 4", "half(x) == 0.1h"})
+        CHECK(result_of("constant float x [[function_constant(9)]];\nconstant bool is_tenth = x == 0.1;\n"
+                        "kernel void k(device float *a [[buffer(sizeof(1.0) - 4), function_constant(" +
+                            std::string(condition) + ")]]) { a[0] = 5; }\n",
+                        {real}) == 5);
+    CHECK(result_of("template <int N, typename T> kernel void t(device T *a) { a[0] = N; }\n"
+                    "template [[host_name(\"k\")]] kernel void t<sizeof(1.0), float>(device float *);\n",
+                    {}) == 4);
     // The largest.
     const std::int64_t four[4] = {1, -2, 3, 1ll << 40};
     smtl_constant_value wide{nullptr, 7, 84, {}};

@@ -43,7 +43,7 @@ std::string evaluation(Source &source, ProgramConstants &constants, Range range,
             if (constants.evaluated.insert(source[i].text).second) found.push_back(source[i].text);
             text += "smtl_value_of_" + std::string(source[i].text) + "()";
         } else {
-            text += source[i].text;
+            text += source.spelling({i, i + 1});
         }
     }
     return text;
