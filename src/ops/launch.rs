@@ -9,7 +9,7 @@ use crate::metal::device::Size;
 use crate::metal::dispatches::Work;
 use crate::metal::hazards::Reach;
 use crate::metal::pipeline::ComputePipeline;
-use crate::ops::view::{View, overlap};
+use crate::ops::view::{Extent, View, overlap};
 
 /// What a kernel does with a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ enum Access {
 pub(crate) struct Operand<'a> {
     name: &'static str,
     view: View<'a>,
-    bytes: usize,
+    extent: Extent,
     alignment: usize,
     access: Access,
     /// Bytes that the kernel moves, if it does not go to all of them.
@@ -37,13 +37,13 @@ impl<'a> Operand<'a> {
     pub(crate) fn read(
         name: &'static str,
         view: View<'a>,
-        bytes: usize,
+        extent: impl Into<Extent>,
         alignment: usize,
     ) -> Operand<'a> {
         Operand {
             name,
             view,
-            bytes,
+            extent: extent.into(),
             alignment,
             access: Access::Read,
             moved: None,
@@ -54,13 +54,13 @@ impl<'a> Operand<'a> {
     pub(crate) fn write(
         name: &'static str,
         view: View<'a>,
-        bytes: usize,
+        extent: impl Into<Extent>,
         alignment: usize,
     ) -> Operand<'a> {
         Operand {
             name,
             view,
-            bytes,
+            extent: extent.into(),
             alignment,
             access: Access::Write,
             moved: None,
@@ -78,7 +78,7 @@ impl<'a> Operand<'a> {
     /// The same operand, of which the kernel goes to no more than `bytes` bytes, wherever they lie.
     pub(crate) fn moving(self, bytes: usize) -> Operand<'a> {
         Operand {
-            moved: Some(bytes.min(self.bytes)),
+            moved: Some(bytes.min(self.extent.bytes)),
             ..self
         }
     }
@@ -87,7 +87,7 @@ impl<'a> Operand<'a> {
     fn reach(&self) -> Reach<'a> {
         Reach {
             buffer: self.view.buffer(),
-            bytes: self.view.range(self.bytes),
+            bytes: self.view.range(self.extent.bytes),
             access: match self.access {
                 Access::Read => metal::access::Access::Read,
                 Access::Write | Access::WriteInPlace => metal::access::Access::Write,
@@ -98,17 +98,18 @@ impl<'a> Operand<'a> {
     /// Checks that the buffer holds it and that it is aligned.
     pub(crate) fn check(&self, function: &'static str) -> Result<()> {
         self.view
-            .check(function, self.name, self.bytes, self.alignment)
+            .check(function, self.name, self.extent.bytes, self.alignment)
     }
 
     fn conflicts(&self, other: &Operand<'_>) -> bool {
         if self.access == Access::Read && other.access == Access::Read {
             return false;
         }
-        let same = self.view.offset() == other.view.offset() && self.bytes == other.bytes;
+        let same =
+            self.view.offset() == other.view.offset() && self.extent.bytes == other.extent.bytes;
         let in_place = [self.access, other.access] == [Access::WriteInPlace, Access::Read]
             || [self.access, other.access] == [Access::Read, Access::WriteInPlace];
-        self.view.overlaps(self.bytes, &other.view, other.bytes) && !(same && in_place)
+        self.view.overlaps(self.extent, &other.view, other.extent) && !(same && in_place)
     }
 }
 
@@ -169,7 +170,7 @@ pub(crate) fn check_operands(function: &'static str, operands: &[Operand<'_>]) -
             .iter()
             .find(|other| operand.conflicts(other))
         {
-            let [theirs, own] = [other, operand].map(|one| one.view.range(one.bytes));
+            let [theirs, own] = [other, operand].map(|one| one.view.range(one.extent.bytes));
             let message = overlap(other.name, theirs, operand.name, own);
             return Err(Error::InvalidArgument(Failure::new(function, message)));
         }
@@ -214,9 +215,14 @@ impl<A: NoUninit> Launch<'_, A> {
         encoder.set_value(&self.arguments, 0)?;
         // An operand without elements may lie in a buffer, or at the end of one, that does not hold what Metal wants of an
         // argument. The kernel does not look at it, so another one stands in for it.
-        let stand_in = self.operands.iter().find(|operand| operand.bytes > 0);
+        let stand_in = self
+            .operands
+            .iter()
+            .find(|operand| operand.extent.bytes > 0);
         for (index, operand) in self.operands.iter().enumerate() {
-            let bound = stand_in.filter(|_| operand.bytes == 0).unwrap_or(operand);
+            let bound = stand_in
+                .filter(|_| operand.extent.bytes == 0)
+                .unwrap_or(operand);
             let (buffer, offset) = (bound.view.buffer(), bound.view.offset());
             match operand.access {
                 Access::Read => encoder.set_buffer_read_only(buffer, offset, index + 1)?,
@@ -245,7 +251,7 @@ impl<A: NoUninit> Launch<'_, A> {
 
 impl<A> Launch<'_, A> {
     fn work(&self) -> Work {
-        let moved = |operand: &Operand<'_>| operand.moved.unwrap_or(operand.bytes) as u64;
+        let moved = |operand: &Operand<'_>| operand.moved.unwrap_or(operand.extent.bytes) as u64;
         Work {
             operation: self.function,
             variant: self.cost.variant,

@@ -65,11 +65,42 @@ impl<'a> View<'a> {
         self.offset..self.offset.saturating_add(bytes)
     }
 
-    /// Whether the `bytes` bytes from here and the `other_bytes` bytes of `other` have any in common.
-    pub(crate) fn overlaps(&self, bytes: usize, other: &View<'_>, other_bytes: usize) -> bool {
+    /// Whether `extent` from here and the `other_extent` of `other` may have a byte in common.
+    pub(crate) fn overlaps(&self, extent: Extent, other: &View<'_>, other_extent: Extent) -> bool {
         self.buffer.is_same(other.buffer)
-            && self.offset < other.offset.saturating_add(other_bytes)
-            && other.offset < self.offset.saturating_add(bytes)
+            && self.offset < other.offset.saturating_add(other_extent.bytes)
+            && other.offset < self.offset.saturating_add(extent.bytes)
+            && !self.interleaves(extent, other, other_extent)
+    }
+
+    /// Whether the runs of the other lie in the gaps of this one: columns of one matrix, for example.
+    fn interleaves(&self, extent: Extent, other: &View<'_>, other_extent: Extent) -> bool {
+        let pitch = extent.pitch;
+        if pitch == 0 || pitch != other_extent.pitch {
+            return false;
+        }
+        // How far behind a run of this one the next of the other begins.
+        let behind = (other.offset % pitch + pitch - self.offset % pitch) % pitch;
+        behind >= extent.width && pitch - behind >= other_extent.width
+    }
+}
+
+/// Bytes from the first to the last, of which those count that are in runs of `width` bytes, `pitch` bytes apart. A pitch of 0:
+/// all count.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Extent {
+    pub(crate) bytes: usize,
+    pub(crate) pitch: usize,
+    pub(crate) width: usize,
+}
+
+impl From<usize> for Extent {
+    fn from(bytes: usize) -> Extent {
+        Extent {
+            bytes,
+            pitch: 0,
+            width: bytes,
+        }
     }
 }
 

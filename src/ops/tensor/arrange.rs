@@ -33,7 +33,7 @@ impl Ops {
         let y = y.into();
         require_axis(FUNCTION, "y", &y, axis)?;
         y.require_own_elements(FUNCTION, "y")?;
-        let y_bytes = y.extent(FUNCTION, "y")?;
+        let y_bytes = y.extent(FUNCTION, "y")?.bytes;
         let size = y.data_type().size();
         y.view().check(FUNCTION, "y", y_bytes, size)?;
         let mut parts = Vec::with_capacity(inputs.len());
@@ -54,7 +54,7 @@ impl Ops {
                 );
                 return Err(invalid(FUNCTION, message));
             };
-            let bytes = x.extent(FUNCTION, &name)?;
+            let bytes = x.extent(FUNCTION, &name)?.bytes;
             x.view().check(FUNCTION, &name, bytes, size)?;
             let is_there = x.require_apart(FUNCTION, &name, &y, Some(&part))?;
             self.copy(FUNCTION, None, *x, part)?;
@@ -120,7 +120,7 @@ impl Ops {
             borders.push(inner.narrow(axis, before + size, after)?);
             inner = inner.narrow(axis, before, size)?;
         }
-        let y_bytes = y.extent(FUNCTION, "y")?;
+        let y_bytes = y.extent(FUNCTION, "y")?.bytes;
         y.view()
             .check(FUNCTION, "y", y_bytes, y.data_type().size())?;
         let is_there = x.require_apart(FUNCTION, "x", &y, Some(&inner))?;

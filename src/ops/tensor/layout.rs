@@ -83,6 +83,24 @@ impl Layout {
         })
     }
 
+    /// Runs at equal distances that hold all elements: the distance and the length, in elements. Without gaps the distance is 0.
+    pub(crate) fn runs(&self) -> (usize, usize) {
+        let steps = self.shape().iter().zip(self.strides());
+        let outermost = steps
+            .clone()
+            .enumerate()
+            .filter(|(_, (size, _))| **size > 1);
+        let outermost = outermost.max_by_key(|(_, (_, stride))| **stride);
+        let Some((outermost, (_, &distance))) = outermost else {
+            return (0, self.count());
+        };
+        let others = steps.enumerate().filter(|(axis, _)| *axis != outermost);
+        let length = others.fold(1usize, |end, (_, (size, stride))| {
+            end.saturating_add((size.saturating_sub(1)).saturating_mul(*stride))
+        });
+        (if length < distance { distance } else { 0 }, length)
+    }
+
     /// How many elements it has if those that repeat count once.
     pub(crate) fn distinct(&self) -> usize {
         let steps = self.shape().iter().zip(self.strides());

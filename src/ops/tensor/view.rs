@@ -4,10 +4,13 @@ use crate::error::{Error, Failure, Result};
 use crate::metal::buffer::Buffer;
 use crate::ops::tensor::data_type::{DataType, Element};
 use crate::ops::tensor::layout::{Layout, MAX_RANK};
-use crate::ops::view::{View, overlap};
+use crate::ops::view::{Extent, View, overlap};
 
 /// Elements of one type in a buffer, in up to [`MAX_RANK`] dimensions. Making one checks only that the shape can be said;
 /// each operation checks that the elements are inside the buffer, and names the tensor that is not.
+///
+/// Two tensors overlap if the bytes from the first to the last element of one meet those of the other, except where both are
+/// runs at the same distance that lie side by side, as columns of one matrix do.
 #[derive(Debug, Clone, Copy)]
 pub struct Tensor<'a> {
     view: View<'a>,
@@ -233,14 +236,15 @@ impl<'a> Tensor<'a> {
         y: &Tensor<'_>,
         may_be: Option<&Tensor<'_>>,
     ) -> Result<bool> {
-        let (bytes, y_bytes) = (self.extent(function, name)?, y.extent(function, "y")?);
+        let (extent, y_extent) = (self.extent(function, name)?, y.extent(function, "y")?);
         if may_be.is_some_and(|same| self.is_same_elements(same)) {
             return Ok(true);
         }
-        if !self.view.overlaps(bytes, &y.view, y_bytes) {
+        if !self.view.overlaps(extent, &y.view, y_extent) {
             return Ok(false);
         }
-        let message = overlap(name, self.view.range(bytes), "y", y.view.range(y_bytes));
+        let [bytes, y_bytes] = [self.view.range(extent.bytes), y.view.range(y_extent.bytes)];
+        let message = overlap(name, bytes, "y", y_bytes);
         let rest = match may_be {
             Some(_) => ", and are not the same elements",
             None => "",
@@ -249,11 +253,18 @@ impl<'a> Tensor<'a> {
         Err(Error::InvalidArgument(Failure::new(function, message)))
     }
 
-    /// Bytes of memory from the first to the last element.
-    pub(crate) fn extent(&self, function: &'static str, what: &str) -> Result<usize> {
+    /// The memory from the first to the last element, and what of it holds elements.
+    pub(crate) fn extent(&self, function: &'static str, what: &str) -> Result<Extent> {
+        let size = self.data_type.size();
+        let (pitch, width) = self.layout.runs();
         let extent = self.layout.extent();
         extent
-            .and_then(|elements| elements.checked_mul(self.data_type.size()))
+            .and_then(|elements| elements.checked_mul(size))
+            .map(|bytes| Extent {
+                bytes,
+                pitch: pitch.saturating_mul(size),
+                width: width.saturating_mul(size),
+            })
             .ok_or_else(|| {
                 let message = format!(
                     "{what} of shape {:?} and strides {:?} reaches beyond the address space",

@@ -376,9 +376,9 @@ pub(super) fn read_operand<'a>(
     name: &'static str,
     tensor: &Tensor<'a>,
 ) -> Result<Operand<'a>> {
-    let bytes = tensor.extent(function, name)?;
+    let extent = tensor.extent(function, name)?;
     let alignment = tensor.data_type().size();
-    Ok(Operand::read(name, tensor.view(), bytes, alignment).moving(tensor.memory()))
+    Ok(Operand::read(name, tensor.view(), extent, alignment).moving(tensor.memory()))
 }
 
 /// All of `tensor` as an operand that a kernel writes.
@@ -387,7 +387,7 @@ pub(super) fn write_operand<'a>(
     name: &'static str,
     tensor: &Tensor<'a>,
 ) -> Result<Operand<'a>> {
-    let bytes = tensor.extent(function, name)?;
+    let extent = tensor.extent(function, name)?;
     let alignment = tensor.data_type().size();
-    Ok(Operand::write(name, tensor.view(), bytes, alignment).moving(tensor.memory()))
+    Ok(Operand::write(name, tensor.view(), extent, alignment).moving(tensor.memory()))
 }

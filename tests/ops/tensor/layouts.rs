@@ -1,5 +1,7 @@
 //! Strides, broadcasting, offsets, overlaps and everything that is refused.
 
+use std::collections::HashSet;
+
 use metal_bridge::Error;
 use metal_bridge::ops::{Binary, DataType, MAX_RANK, Right, Tensor, Unary, View};
 use rand::Rng;
@@ -328,4 +330,69 @@ fn repeated_elements_count_beyond_32_bits() {
     let narrow = x.narrow(0, (1 << 33) - 16, 16).unwrap();
     run(|encoder| ops().binary(encoder, Binary::Add, narrow, Right::scalar(4u8), y));
     assert_eq!(read::<u8>(&y_buffer), [7; 16]);
+}
+
+/// The gate of a model lies beside what it multiplies, and the result may take its place.
+#[test]
+fn columns_of_one_matrix_are_apart() {
+    const ROWS: usize = 5;
+    const COLUMNS: usize = 40;
+    let values: Vec<i32> = (0..(ROWS * COLUMNS) as i32).collect();
+    for ops in both() {
+        let memory = buffer(&values);
+        let whole = Tensor::of::<i32>(&memory, &[ROWS, COLUMNS]).unwrap();
+        let columns = |start| whole.narrow(1, start, 13).unwrap();
+        let [gate, up, y] = [0, 13, 27].map(columns);
+        run(|encoder| {
+            ops.binary(encoder, Binary::Add, gate, up, y)?;
+            ops.binary(encoder, Binary::Mul, gate, up, gate)?;
+            ops.unary(encoder, Unary::Neg, gate, up)
+        });
+        let expected: Vec<i32> = (0..values.len())
+            .map(|i| match i % COLUMNS {
+                0..13 => values[i] * values[i + 13],
+                13..26 => -values[i - 13] * values[i],
+                26 => values[i],
+                _ => values[i - 27] + values[i - 14],
+            })
+            .collect();
+        assert_eq!(read::<i32>(&memory), expected);
+        for (x, y) in [(0, 12), (12, 0), (1, 0)] {
+            refused(|encoder| ops.unary(encoder, Unary::Neg, columns(x), columns(y)));
+        }
+    }
+}
+
+/// A kernel reads and writes one buffer if no element is in both, as far as runs at one distance show it.
+#[test]
+fn operands_that_share_an_element_are_refused() {
+    let mut rng = rng(71);
+    let memory = buffer(&vec![1i32; 4096]);
+    let mut interleaved = 0;
+    for _ in 0..2000 {
+        let sizes = [(); 3].map(|()| rng.random_range(1..5));
+        let shape = sizes[..rng.random_range(1..4)].to_vec();
+        let pitch = rng.random_range(1..40);
+        let [x, y] = [(); 2].map(|()| {
+            let mut strides = random_strides(&mut rng, &shape);
+            strides[0] = strides[0].max(pitch);
+            (rng.random_range(0..60), (shape.clone(), strides))
+        });
+        let [read, written] = [&x, &y].map(|(at, (shape, strides))| {
+            let all = offsets(shape, strides);
+            all.iter().map(|offset| offset + at).collect::<Vec<_>>()
+        });
+        let own: HashSet<_> = written.iter().collect();
+        let shares = read.iter().any(|offset| own.contains(offset));
+        let tensors = [&x, &y].map(|(at, form)| strided(View::new(&memory, at * 4), form));
+        let mut result = Ok(());
+        run(|encoder| {
+            result = ops().unary(encoder, Unary::Neg, tensors[0], tensors[1]);
+            Ok(())
+        });
+        assert!(result.is_err() || !shares || read == written, "{x:?} {y:?}");
+        let meet = read[0] <= *written.last().unwrap() && written[0] <= *read.last().unwrap();
+        interleaved += usize::from(result.is_ok() && meet && read != written);
+    }
+    assert!(interleaved > 100, "{interleaved}");
 }
