@@ -123,6 +123,9 @@ impl MetalOps {
     }
 }
 
+/// What metrics say of an operation that Metal Performance Shaders computed.
+pub(super) const MPS: &str = "MPS";
+
 impl Batch<'_> {
     /// Queues the operation through Metal Performance Shaders if that is the choice; false if the kernels are to compute it.
     pub(super) fn queue_mps(&mut self, contest: Option<impl Contest>) -> Result<bool> {

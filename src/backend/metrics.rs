@@ -26,7 +26,8 @@ pub struct Peak {
 pub struct OperationMetrics {
     /// The method of [`Ops`](crate::ops::Ops), such as `Ops::matmul`; `other` for what is not one of them.
     pub operation: &'static str,
-    /// What a method of several operations computed, such as `exp` for `Ops::unary`; `None` for all other methods.
+    /// What a method of several operations computed, such as `exp` for `Ops::unary`, or `MPS` for what Metal Performance Shaders
+    /// computed; `None` for all other methods.
     pub variant: Option<&'static str>,
     /// The type of its elements, such as `f32`; of weights, if it takes any.
     pub data_type: &'static str,

@@ -156,7 +156,7 @@ impl Contest for Images<'_> {
         let bytes = elements.fold(0u64, u64::saturating_add);
         Work {
             operation: FUNCTION,
-            variant: None,
+            variant: Some(super::contest::MPS),
             data_type: self.x.data_type().name(),
             flops: 2u64
                 .saturating_mul(self.y.count() as u64)

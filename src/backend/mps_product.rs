@@ -201,7 +201,7 @@ impl Contest for Product<'_> {
         let bytes = elements.iter().sum::<u64>();
         Work {
             operation: FUNCTION,
-            variant: None,
+            variant: Some(super::contest::MPS),
             data_type: self.data_type.name(),
             flops: self.sizes().iter().fold(2, multiply),
             bytes: bytes.saturating_mul(self.data_type.size() as u64),

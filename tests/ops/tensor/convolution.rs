@@ -10,17 +10,17 @@ use super::convolution_model::Case;
 use super::layouts::random_strides;
 use super::rows::{both, lockstep};
 use super::values::{read, room};
-use crate::chosen::{By, everyone};
+use crate::chosen::{By, everyone, mps};
 use crate::support::{buffer, ops, refused, rng, run};
 
-fn dense([_, c, h, w]: [usize; 4], is_last: bool) -> [usize; 4] {
+pub fn dense([_, c, h, w]: [usize; 4], is_last: bool) -> [usize; 4] {
     match is_last {
         true => [c * h * w, 1, w * c, c],
         false => [c * h * w, h * w, w, 1],
     }
 }
 
-fn random_case(rng: &mut SmallRng, is_transposed: bool, form: usize) -> Case {
+pub fn random_case(rng: &mut SmallRng, is_transposed: bool, form: usize) -> Case {
     let mut pair = |from: usize, to: usize| [(); 2].map(|()| rng.random_range(from..=to));
     let (window, stride, dilation, added) = (pair(1, 4), pair(1, 3), pair(1, 2), pair(0, 2));
     let (padding, size) = ([pair(0, 2), pair(0, 2)], pair(4, 9));
@@ -117,8 +117,8 @@ fn many_tiles_agree() {
         has_bias: false,
         ..wide
     };
-    plain.check::<f16>(By::Mps, &mut rng, strides);
-    wide.check::<f16>(By::Mps, &mut rng, strides);
+    plain.check::<f16>(By::Mps(mps()), &mut rng, strides);
+    wide.check::<f16>(By::Mps(mps()), &mut rng, strides);
     wide.check::<bf16>(lockstep(), &mut rng, strides);
 }
 

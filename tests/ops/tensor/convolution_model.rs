@@ -6,7 +6,7 @@ use rand::rngs::SmallRng;
 
 use super::layouts::offsets;
 use super::values::{Sample, half_unit, least, read, room};
-use crate::chosen::{By, mps};
+use crate::chosen::By;
 use crate::support::{EPSILON, buffer, run};
 
 /// A convolution of images with its sizes.
@@ -255,12 +255,12 @@ fn convolve<const D: usize>(
         (By::Kernels(ops), false) => {
             run(|encoder| ops.convolution(encoder, x, w, bias, options, y))
         }
-        (By::Mps, true) => {
-            let done = mps().transposed_convolution(x, w, bias, options, y);
+        (By::Mps(ops), true) => {
+            let done = ops.transposed_convolution(x, w, bias, options, y);
             done.expect("convolves");
         }
-        (By::Mps, false) => {
-            let done = mps().convolution(x, w, bias, options, y);
+        (By::Mps(ops), false) => {
+            let done = ops.convolution(x, w, bias, options, y);
             done.expect("convolves");
         }
     }

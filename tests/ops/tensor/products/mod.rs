@@ -9,7 +9,7 @@ use metal_bridge::ops::{DataType, Matmul, Tensor, Unary, View};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-use crate::chosen::{By, mps};
+use crate::chosen::By;
 use crate::support::{EPSILON, buffer, run};
 use crate::tensor::layouts::{offsets, random_strides};
 use crate::tensor::unary;
@@ -150,7 +150,7 @@ impl<T: Sample, Y: Sample> Case<T, Y> {
         let (a, b, y) = (self.a.tensor(), self.b.tensor(), self.y.tensor());
         match by {
             By::Kernels(ops) => run(|encoder| ops.matmul(encoder, options, a, b, y)),
-            By::Mps => mps().matmul_with(options, a, b, y).expect("multiplies"),
+            By::Mps(ops) => ops.matmul_with(options, a, b, y).expect("multiplies"),
         }
     }
 
