@@ -332,7 +332,7 @@ fn repeated_elements_count_beyond_32_bits() {
     assert_eq!(read::<u8>(&y_buffer), [7; 16]);
 }
 
-/// The gate of a model lies beside what it multiplies, and the result may take its place.
+/// The gate of a model lies beside what it multiplies, and the result may replace it.
 #[test]
 fn columns_of_one_matrix_are_apart() {
     const ROWS: usize = 5;
