@@ -145,8 +145,13 @@ std::string_view substitute(std::string_view line, std::size_t at) {
     const bool is_vector = type.ends_with('>');
     const bool is_scalar = type == "float" || type == "half" || type == "bfloat" || type == "double" ||
                            (type.starts_with('i') && type.find_first_not_of("0123456789", 1) == std::string_view::npos);
-    return is_scalar || (is_vector && line.find(" = insertelement ") == std::string_view::npos) ? "zeroinitializer"
-                                                                                                : "";
+    if (line.find(" = insertelement ") == std::string_view::npos)
+        return is_scalar || is_vector ? "zeroinitializer" : "";
+    // The vector that an element comes into lacks it and others, as one in brackets too.
+    const std::string_view before = line.substr(0, at);
+    const bool is_inside =
+        std::count(before.begin(), before.end(), '<') != std::count(before.begin(), before.end(), '>');
+    return is_scalar && !is_inside ? "zeroinitializer" : "";
 }
 
 // Makes a processor with an instruction that traps execute it.
@@ -178,7 +183,8 @@ void append_defined(std::string &text, std::string_view line, bool divides) {
             const std::size_t name = at + word.size() + from.size();
             const std::string block(line.substr(name, line.find_first_of(" ]", name) - name));
             const std::size_t label = text.rfind("\n" + block + ":");
-            if (label != std::string::npos) place = std::min(text.find("\n  br ", label + 1), text.size() - 1) + 1;
+            const std::size_t end = std::min(text.find("\n  br ", label), text.find("\n  switch ", label));
+            if (label != std::string::npos) place = std::min(end, text.size() - 1) + 1;
         }
         text.insert(place, trap);
     }

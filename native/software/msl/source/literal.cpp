@@ -103,8 +103,7 @@ std::string written_literal(std::string_view text) {
         return "half(" + std::string(text.substr(0, text.size() - 1)) + ".0f)";
     if (text.find_first_of(hexadecimal ? "pP" : ".eE") == std::string_view::npos) return std::string(text);
     const char last = text.back();
-    if (last == 'h' || last == 'H')
-        return "half(" + rounded_once(text.substr(0, text.size() - 1), half_format) + "f)";
+    if (last == 'h' || last == 'H') return "half(" + rounded_once(text.substr(0, text.size() - 1), half_format) + "f)";
     if (text.ends_with("bf") || text.ends_with("BF"))
         return "bfloat(" + rounded_once(text.substr(0, text.size() - 2), bfloat_format) + "f)";
     return std::string(text) + ((last >= '0' && last <= '9') || last == '.' ? "f" : "");

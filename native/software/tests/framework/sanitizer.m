@@ -352,13 +352,16 @@ static void test_divisions(void) {
                                       "K(zero, 6 / a[0]) K(overflow, (a[1] << 31) / -a[1]) K(fine, 6 / -a[1])\n"
                                       "constant int none = 0;\n"
                                       "K(known, 6 / none) K(chosen, a[0] < 9 ? 6 % none : 7)\n"
-                                      "K(unchosen, a[0] > 9 ? 6 % none : 7)\n");
+                                      "K(unchosen, a[0] > 9 ? 6 % none : 7)\n"
+                                      "typedef int pair __attribute__((ext_vector_type(2)));\n"
+                                      "int second(int x) { const pair both = {1, x}; return both.y; }\n"
+                                      "K(composed, second(a[1]))\n");
     for (NSString *name in [NSArray arrayWithObjects:@"zero", @"overflow", @"known", @"chosen", nil]) {
         NSError *error = run_kernel(library, name, &suites[0]);
         CHECK([error code] == MTLCommandBufferErrorInternal);
         CHECK([[error localizedDescription] rangeOfString:@"divided an integer by zero"].length > 0);
     }
-    for (NSString *name in [NSArray arrayWithObjects:@"fine", @"unchosen", nil])
+    for (NSString *name in [NSArray arrayWithObjects:@"fine", @"unchosen", @"composed", nil])
         CHECK(run_kernel(library, name, &suites[0]) == nil);
     [library release];
 #endif
