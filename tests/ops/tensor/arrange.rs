@@ -1,6 +1,6 @@
 //! Tensors one behind the other, padded, repeated and filled.
 
-use half::f16;
+use half::{bf16, f16};
 use metal_bridge::ops::{DataType, Tensor, View};
 use metal_bridge::{Error, Result};
 use rand::Rng;
@@ -10,10 +10,9 @@ use super::spread::{Spread, number, positions, shape_of_rank, small};
 use super::values::{Sample, read, room};
 use crate::support::{buffer, ops, refused, rng, run};
 
-#[test]
-fn inputs_come_one_behind_the_other() {
-    let mut rng = rng(300);
-    for round in 0..60 {
+fn concatenates<T: Sample>(seed: u64) {
+    let mut rng = rng(seed);
+    for round in 0..30 {
         let rank = rng.random_range(1..=4);
         let mut shape = shape_of_rank(&mut rng, rank);
         let axis = rng.random_range(0..rank);
@@ -23,15 +22,15 @@ fn inputs_come_one_behind_the_other() {
         let mut inputs = Vec::new();
         for &size in &sizes {
             shape[axis] = size;
-            let values: Vec<i32> = small(&mut rng, shape.iter().product());
+            let values: Vec<T> = small(&mut rng, shape.iter().product());
             let spread = Spread::of(&mut rng, &shape, &values);
             inputs.push((shape.clone(), values, spread));
         }
         shape[axis] = sizes.iter().sum();
-        let y = Spread::room::<i32>(&mut rng, &shape);
-        let tensors: Vec<_> = inputs.iter().map(|input| input.2.tensor::<i32>()).collect();
-        run(|encoder| both()[round % 2].concat(encoder, &tensors, axis, y.tensor::<i32>()));
-        let exact: Vec<i32> = positions(&shape)
+        let y = Spread::room::<T>(&mut rng, &shape);
+        let tensors: Vec<_> = inputs.iter().map(|input| input.2.tensor::<T>()).collect();
+        run(|encoder| both()[round % 2].concat(encoder, &tensors, axis, y.tensor::<T>()));
+        let exact: Vec<T> = positions(&shape)
             .into_iter()
             .map(|mut position| {
                 let input = inputs.iter().find(|(own, ..)| {
@@ -43,8 +42,22 @@ fn inputs_come_one_behind_the_other() {
                 values[number(own, &position)]
             })
             .collect();
-        assert_eq!(y.read::<i32>(), exact, "{shape:?} {axis} {sizes:?}");
+        assert_eq!(
+            y.read::<T>(),
+            exact,
+            "{:?} {shape:?} {axis} {sizes:?}",
+            T::DATA_TYPE
+        );
     }
+}
+
+/// Elements of each size; kernels are by size.
+#[test]
+fn inputs_come_one_behind_the_other() {
+    concatenates::<u8>(300);
+    concatenates::<f16>(307);
+    concatenates::<i32>(308);
+    concatenates::<i64>(309);
 }
 
 #[test]
@@ -112,13 +125,12 @@ fn padding_surrounds() {
     pads::<i64>(304, i64::MIN);
 }
 
-#[test]
-fn whole_tensors_and_elements_repeat() {
-    let mut rng = rng(305);
-    for round in 0..60 {
+fn repeats<T: Sample>(seed: u64) {
+    let mut rng = rng(seed);
+    for round in 0..32 {
         let rank = rng.random_range(1..=4);
         let shape = shape_of_rank(&mut rng, rank);
-        let values: Vec<i32> = small(&mut rng, shape.iter().product());
+        let values: Vec<T> = small(&mut rng, shape.iter().product());
         let x = Spread::of(&mut rng, &shape, &values);
         let is_tile = round % 4 < 2;
         let axis = rng.random_range(0..rank);
@@ -136,13 +148,13 @@ fn whole_tensors_and_elements_repeat() {
             .zip(&times)
             .map(|(size, times)| size * times)
             .collect();
-        let y = Spread::room::<i32>(&mut rng, &repeated);
-        let (x_tensor, y_tensor) = (x.tensor::<i32>(), y.tensor::<i32>());
+        let y = Spread::room::<T>(&mut rng, &repeated);
+        let (x_tensor, y_tensor) = (x.tensor::<T>(), y.tensor::<T>());
         run(|encoder| match is_tile {
             true => both()[round % 2].tile(encoder, x_tensor, &times, y_tensor),
             false => both()[round % 2].repeat(encoder, x_tensor, axis, times[axis], y_tensor),
         });
-        let exact: Vec<i32> = positions(&repeated)
+        let exact: Vec<T> = positions(&repeated)
             .iter()
             .map(|position| {
                 let of = |dimension: usize| match is_tile {
@@ -152,8 +164,21 @@ fn whole_tensors_and_elements_repeat() {
                 values[number(&shape, &(0..rank).map(of).collect::<Vec<_>>())]
             })
             .collect();
-        assert_eq!(y.read::<i32>(), exact, "{shape:?} {times:?} {is_tile}");
+        assert_eq!(
+            y.read::<T>(),
+            exact,
+            "{:?} {shape:?} {times:?} {is_tile}",
+            T::DATA_TYPE
+        );
     }
+}
+
+#[test]
+fn whole_tensors_and_elements_repeat() {
+    repeats::<i8>(305);
+    repeats::<bf16>(310);
+    repeats::<i32>(311);
+    repeats::<i64>(312);
 }
 
 fn fills<T: Sample>(value: T) {
