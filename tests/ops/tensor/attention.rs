@@ -5,7 +5,7 @@ use metal_bridge::ops::{Attention, Causality, DataType, Element, KeyLengths, Ten
 use metal_bridge::{Buffer, Error};
 use rand::Rng;
 
-use super::attention_model::{Case, Lengths};
+use super::attention_model::{Case, Lengths, Scores};
 use super::rows::both;
 use super::values::{read, room};
 use crate::support::{buffer, ops, refused, rng, run};
@@ -20,6 +20,7 @@ fn plain() -> Case {
         causality: Causality::None,
         mask: None,
         lengths: Lengths::Whole,
+        scores: Scores::Small,
     }
 }
 
@@ -112,6 +113,54 @@ fn masks_orders_and_lengths_agree() {
         ..plain()
     };
     halves.check::<f16>(ops(), &mut rng, true);
+}
+
+/// Many steps of keys, each of which corrects what came before: few rows and many, seen in order, and by masks that are
+/// added and that hide.
+#[test]
+fn long_rows_of_all_scores_agree() {
+    let mut rng = rng(540);
+    let long = Case {
+        batch: 1,
+        heads: [2, 1],
+        size: [16, 8],
+        keys: 650,
+        ..plain()
+    };
+    for scores in [
+        Scores::Small,
+        Scores::Steep,
+        Scores::Rising,
+        Scores::Falling,
+        Scores::Level,
+    ] {
+        for (rows, causality, mask) in [
+            (1, Causality::None, None),
+            (40, Causality::None, Some(DataType::U8)),
+            (5, Causality::FromLast, Some(DataType::F32)),
+        ] {
+            let case = Case {
+                scores,
+                rows,
+                causality,
+                mask,
+                ..long.clone()
+            };
+            for ops in both() {
+                case.check::<f32>(ops, &mut rng, rows != 5);
+                case.check::<f16>(ops, &mut rng, true);
+                case.check::<bf16>(ops, &mut rng, true);
+            }
+        }
+        let square = Case {
+            scores,
+            causality: Causality::FromFirst,
+            rows: 300,
+            keys: 300,
+            ..long.clone()
+        };
+        both().map(|ops| square.check::<f32>(ops, &mut rng, true));
+    }
 }
 
 /// What lengths hide may be anything; what rows see may make them NaN.

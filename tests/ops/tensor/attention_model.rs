@@ -19,6 +19,19 @@ pub enum Lengths {
     Offsets(Vec<u32>),
 }
 
+/// How the scores of a case change from key to key.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Scores {
+    Small,
+    /// Hundreds: one key takes all the weight, and exponentials of the others vanish.
+    Steep,
+    /// Each above all before it, so that every step of keys corrects what came before.
+    Rising,
+    Falling,
+    /// Equal ones.
+    Level,
+}
+
 #[derive(Debug, Clone)]
 pub struct Case {
     pub batch: usize,
@@ -31,6 +44,7 @@ pub struct Case {
     pub causality: Causality,
     pub mask: Option<DataType>,
     pub lengths: Lengths,
+    pub scores: Scores,
 }
 
 /// A tensor in a buffer with its exact values in row-major order.
@@ -43,6 +57,18 @@ struct Values {
 }
 
 fn random<T: Sample>(rng: &mut SmallRng, shape: Shape, is_dense: bool, magnitude: f64) -> Values {
+    values::<T>(rng, shape, is_dense, |rng, _| {
+        magnitude * rng.random_range(-1.0..1.0)
+    })
+}
+
+/// The elements that `value` gives for the rows that they are in.
+fn values<T: Sample>(
+    rng: &mut SmallRng,
+    shape: Shape,
+    is_dense: bool,
+    value: impl Fn(&mut SmallRng, usize) -> f64,
+) -> Values {
     let strides: Shape = match is_dense {
         true => [
             shape[1] * shape[2] * shape[3],
@@ -54,9 +80,12 @@ fn random<T: Sample>(rng: &mut SmallRng, shape: Shape, is_dense: bool, magnitude
     };
     let offsets = offsets(&shape, &strides);
     let offset = rng.random_range(0..3);
-    let all: Vec<T> = (0..offset + offsets.iter().max().unwrap() + 1)
-        .map(|_| T::nearest(magnitude * rng.random_range(-1.0..1.0)))
+    let mut all: Vec<T> = (0..offset + offsets.iter().max().unwrap() + 1)
+        .map(|_| T::nearest(value(rng, 0)))
         .collect();
+    for (number, at) in offsets.iter().enumerate() {
+        all[offset + at] = T::nearest(value(rng, number / shape[3] % shape[2]));
+    }
     Values {
         buffer: buffer(&all),
         offset: offset * size_of::<T>(),
@@ -114,8 +143,23 @@ impl Case {
     pub fn check<T: Sample>(&self, ops: &Ops, rng: &mut SmallRng, is_dense: bool) {
         let [heads, kv_heads] = self.heads;
         let [size, value_size] = self.size;
-        let q = random::<T>(rng, [self.batch, heads, self.rows, size], is_dense, 2.0);
-        let k = random::<T>(rng, [self.batch, kv_heads, self.keys, size], is_dense, 2.0);
+        let (q_shape, k_shape) = (
+            [self.batch, heads, self.rows, size],
+            [self.batch, kv_heads, self.keys, size],
+        );
+        let scores = self.scores;
+        let q = values::<T>(rng, q_shape, is_dense, |rng, _| match scores {
+            Scores::Small => 2.0 * rng.random_range(-1.0..1.0),
+            Scores::Steep => 30.0 * rng.random_range(-1.0..1.0),
+            Scores::Rising | Scores::Falling => 1.0,
+            Scores::Level => 0.0,
+        });
+        let k = values::<T>(rng, k_shape, is_dense, |rng, key| match scores {
+            Scores::Small | Scores::Level => 2.0 * rng.random_range(-1.0..1.0),
+            Scores::Steep => 30.0 * rng.random_range(-1.0..1.0),
+            Scores::Rising => key as f64 / 32.0,
+            Scores::Falling => key as f64 / -32.0,
+        });
         let v = random::<T>(
             rng,
             [self.batch, kv_heads, self.keys, value_size],
