@@ -18,6 +18,7 @@ mod mask;
 mod named;
 mod norm;
 mod norm_channels;
+mod not_finite;
 mod places;
 mod pooling;
 pub mod products;

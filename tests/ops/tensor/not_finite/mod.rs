@@ -1,0 +1,3 @@
+//! NaN and infinities: where they get to, and that all other results are what they would be without.
+
+mod scales;
