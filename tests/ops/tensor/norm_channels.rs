@@ -7,6 +7,7 @@ use rand::rngs::SmallRng;
 
 use super::norm::{agrees, numbers, statistics};
 use super::rows::both;
+use super::spread::{Spread, positions};
 use super::values::{Sample, is_same, read, room};
 use crate::support::{EPSILON, buffer, rng, run};
 
@@ -207,4 +208,99 @@ fn batches_agree() {
     batches::<f16, f32>(241);
     batches::<f16, f16>(242);
     batches::<bf16, bf16>(243);
+}
+
+/// Random shapes, strides and offsets of all tensors: group norm, and batch norm of both kinds.
+#[test]
+fn every_layout_of_channels_agrees() {
+    let mut rng = rng(250);
+    for round in 0..40 {
+        let (groups, size) = (rng.random_range(1..4), rng.random_range(1..4));
+        let channels = groups * size;
+        // Images of two and one dimensions, and channels of one element.
+        let mut shape = vec![rng.random_range(2..5), channels];
+        shape.extend((0..round % 4 % 3).map(|_| rng.random_range(1..9)));
+        let positions = positions(&shape);
+        let x = numbers::<f32>(&mut rng, positions.len(), 1.0);
+        let scales = [(); 2].map(|()| numbers::<f32>(&mut rng, channels, 0.5));
+        let given = [(); 2].map(|()| numbers::<f32>(&mut rng, channels, 2.5));
+        let x_spread = Spread::of(&mut rng, &shape, &x);
+        let [weight, bias] = scales
+            .each_ref()
+            .map(|values| Spread::of(&mut rng, &[channels], values));
+        let [mean, variance] = given
+            .each_ref()
+            .map(|values| Spread::of(&mut rng, &[channels], values));
+        let [grouped, normalized, trained] =
+            [(); 3].map(|()| Spread::room::<f32>(&mut rng, &shape));
+        let norm = Norm {
+            weight: Some(weight.tensor::<f32>()),
+            bias: Some(bias.tensor::<f32>()),
+            ..Norm::default()
+        };
+        let running = RunningStatistics {
+            mean: mean.tensor::<f32>(),
+            variance: variance.tensor::<f32>(),
+            momentum: 0.5,
+        };
+        let (ops, x_tensor) = (both()[round % 2], x_spread.tensor::<f32>());
+        run(|encoder| {
+            ops.group_norm(encoder, x_tensor, groups, &norm, grouped.tensor::<f32>())?;
+            let (mean, variance) = (running.mean, running.variance);
+            ops.batch_norm(
+                encoder,
+                x_tensor,
+                mean,
+                variance,
+                &norm,
+                normalized.tensor::<f32>(),
+            )?;
+            ops.batch_norm_training(
+                encoder,
+                x_tensor,
+                Some(running),
+                &norm,
+                trained.tensor::<f32>(),
+            )
+        });
+        let results = [grouped, normalized, trained].map(|y| y.read::<f32>());
+        let new = [mean, variance].map(|spread| spread.read::<f32>());
+        let what = format!("{shape:?} in {groups} groups");
+        // The elements whose position is alike by `key`.
+        let statistics_of = |key: &dyn Fn(&[usize]) -> [usize; 2], of: &[usize]| {
+            let row: Vec<f64> = (0..x.len())
+                .filter(|at| key(&positions[*at]) == key(of))
+                .map(|at| x[at].exact())
+                .collect();
+            let (mean, root) = statistics(&row, false, 1e-5);
+            (mean, root, row.len() as f64)
+        };
+        for (at, position) in positions.iter().enumerate() {
+            let channel = position[1];
+            let scales = (scales[0][channel].exact(), scales[1][channel].exact());
+            let (mean, root, _) =
+                statistics_of(&|position| [position[0], position[1] / size], position);
+            let x = x[at].exact();
+            agrees(results[0][at], (x - mean) / root, scales, 3.0 / root, &what);
+            let [old_mean, old_variance] = given.each_ref().map(|values| values[channel].exact());
+            let old_root = (old_variance + f64::from(1e-5f32)).sqrt();
+            agrees(
+                results[1][at],
+                (x - old_mean) / old_root,
+                scales,
+                0.0,
+                &what,
+            );
+            let (mean, root, count) = statistics_of(&|position| [0, position[1]], position);
+            agrees(results[2][at], (x - mean) / root, scales, 3.0 / root, &what);
+            let unbiased = (root * root - f64::from(1e-5f32)) * count / (count - 1.0);
+            for (new, exact) in [
+                (new[0][channel], (old_mean + mean) / 2.0),
+                (new[1][channel], (old_variance + unbiased) / 2.0),
+            ] {
+                let off = (f64::from(new) - exact).abs();
+                assert!(off <= 32.0 * EPSILON * 8.0, "{what}: {new} is not {exact}");
+            }
+        }
+    }
 }
