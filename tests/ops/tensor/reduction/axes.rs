@@ -1,5 +1,6 @@
 //! Axes, layouts, rows without elements, and what reductions refuse.
 
+use half::bf16;
 use metal_bridge::Error;
 use metal_bridge::ops::{ArgReduction, DataType, Matmul, Reduction, Tensor, View};
 use rand::Rng;
@@ -8,7 +9,8 @@ use super::{REDUCTIONS, VAR};
 use crate::support::{buffer, ops, refused, rng, run};
 use crate::tensor::layouts::{offsets, random_shape, random_strides};
 use crate::tensor::rows::both;
-use crate::tensor::values::{read, room};
+use crate::tensor::spread::{Spread, positions, repeated};
+use crate::tensor::values::{Sample, read, room};
 
 #[test]
 fn every_layout_and_all_axes_give_sums_of_a_model() {
@@ -68,6 +70,69 @@ fn every_layout_and_all_axes_give_sums_of_a_model() {
             "{shape:?} {strides:?} {axes:?} {y_strides:?}"
         );
     }
+}
+
+/// Few different numbers, so that many extremes are there twice.
+fn indices_of_every_layout<T: Sample>(seed: u64) {
+    let mut rng = rng(seed);
+    for round in 0..60 {
+        let shape = random_shape(&mut rng);
+        if shape.is_empty() {
+            continue;
+        }
+        let axis = rng.random_range(0..shape.len());
+        // x may repeat along any axis.
+        let own: Vec<usize> = shape
+            .iter()
+            .map(|size| if rng.random_bool(0.1) { 1 } else { *size })
+            .collect();
+        let values: Vec<T> = (0..own.iter().product())
+            .map(|_| T::nearest(rng.random_range(0..9).into()))
+            .collect();
+        let mut y_shape = shape.clone();
+        match rng.random_bool(0.5) {
+            true => y_shape[axis] = 1,
+            false => drop(y_shape.remove(axis)),
+        }
+        let x = Spread::of(&mut rng, &own, &values);
+        let y = Spread::room::<u32>(&mut rng, &y_shape);
+        let reduction = [ArgReduction::Min, ArgReduction::Max][round / 2 % 2];
+        run(|encoder| {
+            let x = x.tensor::<T>().broadcast_to(&shape)?;
+            both()[round % 2].arg_reduce(encoder, reduction, x, axis, y.tensor::<u32>())
+        });
+        let mut kept = shape.clone();
+        kept[axis] = 1;
+        let exact = positions(&kept).into_iter().map(|mut position| {
+            let mut best = (0, None);
+            for at in 0..shape[axis] {
+                position[axis] = at;
+                let value = values[repeated(&own, &position)].exact();
+                let is_better = best.1.is_none_or(|best| match reduction {
+                    ArgReduction::Min => value < best,
+                    _ => value > best,
+                });
+                if is_better {
+                    best = (at as u32, Some(value));
+                }
+            }
+            best.0
+        });
+        assert_eq!(
+            y.read::<u32>(),
+            Vec::from_iter(exact),
+            "{reduction:?} of {:?}, {shape:?} of {own:?} along {axis}",
+            T::DATA_TYPE
+        );
+    }
+}
+
+#[test]
+fn every_layout_and_axis_gives_indices_of_a_model() {
+    indices_of_every_layout::<f32>(99);
+    indices_of_every_layout::<bf16>(100);
+    indices_of_every_layout::<u8>(101);
+    indices_of_every_layout::<i64>(102);
 }
 
 /// Enough neighbouring columns that a GPU gives each of them a thread.
