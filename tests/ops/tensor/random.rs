@@ -199,21 +199,21 @@ fn model_log(x: f32) -> f32 {
     let exponent = ((bits >> 23) as i32 - 127) as f32;
     let t = f32::from_bits((bits & 0x007f_ffff) + 0x3f35_04f3) - 1.0;
     let terms = [
-        0.127_226_725_f32,
+        0.127_226_73_f32,
         -0.131_275_55,
-        0.142_048_553,
-        -0.166_266_456,
-        0.200_012_341,
-        -0.250_007_808,
-        0.333_333_313,
+        0.142_048_55,
+        -0.166_266_46,
+        0.200_012_34,
+        -0.250_007_8,
+        0.333_333_3,
         -0.499_999_97,
     ];
     let p = terms
         .iter()
-        .fold(-0.076_736_412_9_f32, |p, term| p.mul_add(t, *term));
+        .fold(-0.076_736_41_f32, |p, term| p.mul_add(t, *term));
     exponent.mul_add(
-        -1.904_654_32e-9,
-        exponent.mul_add(0.693_147_182, (t * t).mul_add(p, t)),
+        -1.904_654_2e-9,
+        exponent.mul_add(std::f32::consts::LN_2, (t * t).mul_add(p, t)),
     )
 }
 
@@ -221,7 +221,7 @@ fn model_log(x: f32) -> f32 {
 fn model_cosine(turns: u32) -> f32 {
     let shifted = turns.wrapping_add(0x2000_0000);
     let quarter = shifted >> 30;
-    let angle = ((shifted & 0x3fff_ffff) as i32 - 0x2000_0000) as f32 * 1.462_918_07e-9;
+    let angle = ((shifted & 0x3fff_ffff) as i32 - 0x2000_0000) as f32 * 1.462_918_1e-9;
     let square = angle * angle;
     let along = |first: f32, terms: [f32; 3]| {
         terms
@@ -229,10 +229,10 @@ fn model_cosine(turns: u32) -> f32 {
             .fold(first, |sum, term| sum.mul_add(square, *term))
     };
     let sine = along(
-        2.724_992_56e-6,
-        [-0.000_198_400_87, 0.008_333_331_91, -0.166_666_672],
+        2.724_992_6e-6,
+        [-0.000_198_400_87, 0.008_333_332, -0.166_666_67],
     );
-    let cosine = along(2.446_378_86e-5, [-0.001_388_758_89, 0.041_666_649_3, -0.5]);
+    let cosine = along(2.446_378_9e-5, [-0.001_388_758_9, 0.041_666_65, -0.5]);
     let value = match quarter % 2 {
         0 => square.mul_add(cosine, 1.0),
         _ => (angle * square).mul_add(sine, angle),
@@ -257,7 +257,7 @@ fn normal_numbers_have_the_bits_of_a_model() {
             });
             for (n, y) in read::<f32>(&y_buffer).into_iter().enumerate() {
                 let [first, second, ..] = philox(RANDOM, n as u64);
-                let share = (first as f32).mul_add(2.328_306_44e-10, 1.164_153_22e-10);
+                let share = (first as f32).mul_add(2.328_306_4e-10, 1.164_153_2e-10);
                 let radius = (-2.0 * model_log(share)).sqrt();
                 let exact = (radius * model_cosine(second)).mul_add(deviation, mean);
                 assert_eq!(y.to_bits(), exact.to_bits(), "{n}: {y} is not {exact}");
