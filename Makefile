@@ -46,6 +46,8 @@ setup-software:
 demo: setup ## decodes a story with the shipped model
 	cargo run --release --quiet --bin metal-bridge -- generate --model $(MODEL) "$(PROMPT)"
 
+# A second seed takes two minutes, of which `make test` has few.
+test: SEEDS = 1
 test: check shuffle fuzz foreign sanitize-kernels cuda-programs ## the tests of continuous integration
 	scripts/cargo-tests
 
