@@ -46,8 +46,9 @@ setup-software:
 demo: setup ## decodes a story with the shipped model
 	cargo run --release --quiet --bin metal-bridge -- generate --model $(MODEL) "$(PROMPT)"
 
-# A second seed takes two minutes, of which `make test` has few.
+# Shuffled tests and fuzzers have less time here than by themselves.
 test: SEEDS = 1
+test: SECONDS = 30
 test: check shuffle fuzz foreign sanitize-kernels cuda-programs ## the tests of continuous integration
 	scripts/cargo-tests
 
