@@ -1,5 +1,7 @@
 //! [`Layout`]: how the elements of a tensor lie in memory, and the forms in which kernels walk through several of them.
 
+use crate::ops::view::Extent;
+
 /// The most dimensions of a tensor.
 pub const MAX_RANK: usize = 8;
 
@@ -72,33 +74,27 @@ impl Layout {
         self.elements().expect("counted when it was made")
     }
 
-    /// Elements of memory from the first to the last one; none beyond the address space.
-    pub(crate) fn extent(&self) -> Option<usize> {
+    /// The memory from the first to the last element of `size` bytes, and the runs in it; none beyond the address space.
+    pub(crate) fn extent(&self, size: usize) -> Option<Extent> {
         if self.count() == 0 {
-            return Some(0);
+            return Some(Extent::from(0));
         }
-        let steps = self.shape().iter().zip(self.strides());
-        steps.into_iter().try_fold(1usize, |end, (size, stride)| {
-            end.checked_add((size - 1).checked_mul(*stride)?)
+        let (mut end, mut pitch, mut outermost) = (1usize, 0, 0);
+        for (count, stride) in self.shape().iter().zip(self.strides()) {
+            let reach = (count - 1).checked_mul(*stride)?;
+            end = end.checked_add(reach)?;
+            if reach > 0 && *stride > pitch {
+                (pitch, outermost) = (*stride, reach);
+            }
+        }
+        // A run is what the other dimensions reach. The pitch is less than the end, so that no product is too large.
+        let bytes = end.checked_mul(size)?;
+        let width = end - outermost;
+        Some(Extent {
+            bytes,
+            pitch: if width < pitch { pitch * size } else { 0 },
+            width: width * size,
         })
-    }
-
-    /// Runs at equal distances that hold all elements: the distance and the length, in elements. Without gaps the distance is 0.
-    pub(crate) fn runs(&self) -> (usize, usize) {
-        let steps = self.shape().iter().zip(self.strides());
-        let outermost = steps
-            .clone()
-            .enumerate()
-            .filter(|(_, (size, _))| **size > 1);
-        let outermost = outermost.max_by_key(|(_, (_, stride))| **stride);
-        let Some((outermost, (_, &distance))) = outermost else {
-            return (0, self.count());
-        };
-        let others = steps.enumerate().filter(|(axis, _)| *axis != outermost);
-        let length = others.fold(1usize, |end, (_, (size, stride))| {
-            end.saturating_add((size.saturating_sub(1)).saturating_mul(*stride))
-        });
-        (if length < distance { distance } else { 0 }, length)
     }
 
     /// How many elements it has if those that repeat count once.

@@ -255,24 +255,14 @@ impl<'a> Tensor<'a> {
 
     /// The memory from the first to the last element, and what of it holds elements.
     pub(crate) fn extent(&self, function: &'static str, what: &str) -> Result<Extent> {
-        let size = self.data_type.size();
-        let (pitch, width) = self.layout.runs();
-        let extent = self.layout.extent();
-        extent
-            .and_then(|elements| elements.checked_mul(size))
-            .map(|bytes| Extent {
-                bytes,
-                pitch: pitch.saturating_mul(size),
-                width: width.saturating_mul(size),
-            })
-            .ok_or_else(|| {
-                let message = format!(
-                    "{what} of shape {:?} and strides {:?} reaches beyond the address space",
-                    self.shape(),
-                    self.strides()
-                );
-                Error::OutOfRange(Failure::new(function, message))
-            })
+        self.layout.extent(self.data_type.size()).ok_or_else(|| {
+            let message = format!(
+                "{what} of shape {:?} and strides {:?} reaches beyond the address space",
+                self.shape(),
+                self.strides()
+            );
+            Error::OutOfRange(Failure::new(function, message))
+        })
     }
 }
 
