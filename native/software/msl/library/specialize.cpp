@@ -24,18 +24,6 @@ namespace {
 constexpr const char *code_file = "/kernel.so";
 const std::string presence_prefix = "smtl_present_";
 
-std::string open_scope(const std::vector<std::string> &scope) {
-    std::string text;
-    for (const std::string &name : scope) text += "namespace " + name + " { ";
-    return text;
-}
-
-std::string close_scope(const std::vector<std::string> &scope) {
-    std::string text;
-    for (std::size_t i = 0; i < scope.size(); ++i) text += " }";
-    return text;
-}
-
 std::string string_literal(std::string_view text) {
     std::string literal = "\"";
     for (char c : text) {
@@ -136,7 +124,7 @@ private:
             const FunctionConstant &constant = library_.reflection.constants[i];
             const ConstantFacts &facts = library_.reflection.constant_facts[i];
             const smtl_constant_value *value = find_value(constant, facts.index, values_, count_);
-            text += open_scope(constant.scope);
+            std::string variable;
             if (value) {
                 if (value->data_type != facts.data_type) {
                     error_ = describe_constant(constant, facts.index) + " is of type " +
@@ -146,15 +134,13 @@ private:
                 }
                 // Conditions are evaluated with it. Vectors are classes, and cannot be part of a condition.
                 const bool scalar = data_type_name(facts.data_type).find_first_of("234") == std::string::npos;
-                text += std::string(scalar ? "constexpr SMTL_CONSTANT " : "SMTL_CONSTANT ") + constant.type + " " +
-                        constant.name + " = " + data_type_value(*value) + "; ";
+                variable = std::string(scalar ? "constexpr SMTL_CONSTANT " : "SMTL_CONSTANT ") + constant.type + " " +
+                           constant.name + " = " + data_type_value(*value) + "; ";
                 any_given_ = true;
-            } else {
-                if (zero_.contains(i))
-                    text += "SMTL_CONSTANT " + constant.type + " " + constant.name + " = (" + constant.type + ")0; ";
+            } else if (zero_.contains(i)) {
+                variable = zero_variable(constant);
             }
-            text += "const bool smtl_defined_" + constant.name + " = " + (value ? "true" : "false") + ";";
-            text += close_scope(constant.scope) + "\n";
+            text += define_function_constant(constant, variable, value != nullptr);
         }
         return true;
     }

@@ -54,17 +54,24 @@ DynamicInitialisers find_dynamic_initialisers(const std::string &messages) {
     return result;
 }
 
+std::string zero_variable(const FunctionConstant &constant) {
+    return "SMTL_CONSTANT " + constant.type + " " + constant.name + " = (" + constant.type + ")0; ";
+}
+
+std::string define_function_constant(const FunctionConstant &constant, const std::string &variable, bool is_given) {
+    std::string text, close;
+    for (const std::string &name : constant.scope) {
+        text += "namespace " + name + " { ";
+        close += " }";
+    }
+    return text + variable + "const bool smtl_defined_" + constant.name + " = " + (is_given ? "true" : "false") + ";" +
+           close + "\n";
+}
+
 std::string define_function_constants(const Translation &translation) {
     std::string text;
-    for (const FunctionConstant &constant : translation.constants) {
-        std::string close;
-        for (const std::string &name : constant.scope) {
-            text += "namespace " + name + " { ";
-            close += " }";
-        }
-        text += "SMTL_CONSTANT " + constant.type + " " + constant.name + " = (" + constant.type +
-                ")0; const bool smtl_defined_" + constant.name + " = false;" + close + "\n";
-    }
+    for (const FunctionConstant &constant : translation.constants)
+        text += define_function_constant(constant, zero_variable(constant), false);
     return text;
 }
 

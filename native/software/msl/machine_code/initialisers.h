@@ -20,6 +20,12 @@ DynamicInitialisers find_dynamic_initialisers(const std::string &messages);
 inline constexpr std::string_view not_computed =
     "error: a variable outside of functions needs a constant expression as its initializer: one here has none\n";
 
+// A function constant's variable for a value that is missing.
+std::string zero_variable(const FunctionConstant &constant);
+
+// In its namespaces: the variable, if `variable` is not empty, and whether the host has given it a value.
+std::string define_function_constant(const FunctionConstant &constant, const std::string &variable, bool is_given);
+
 // Definitions of all function constants, for a compilation that shows what can be computed.
 std::string define_function_constants(const Translation &translation);
 
