@@ -56,7 +56,7 @@ void declare_function_constants(Source &source, const Declaration &declaration, 
             declarator.initialised) {
             source.problem(index ? index->at : begin,
                            "[[function_constant]] needs a variable in the constant address space without an initializer"
-                           ", declared apart from other variables");
+                           ", and no other kind of variable in its declaration");
             return;
         }
         FunctionConstant function_constant;
