@@ -46,9 +46,10 @@ setup-software:
 demo: setup ## decodes a story with the shipped model
 	cargo run --release --quiet --bin metal-bridge -- generate --model $(MODEL) "$(PROMPT)"
 
-# Shuffled tests and fuzzers have less time here than by themselves.
+# Shuffled tests and fuzzers have less time here than by themselves, and a fifth of the foreign kernels runs.
 test: SEEDS = 1
 test: SECONDS = 30
+test: FOREIGN = --every=5
 test: check shuffle fuzz foreign sanitize-kernels cuda-programs ## the tests of continuous integration
 	scripts/cargo-tests
 
@@ -125,7 +126,7 @@ uninstall-cuda-runtime: ## removes what install-cuda-runtime put below PREFIX
 	$(MAKE) -C crates/cudart uninstall PREFIX="$(abspath $(PREFIX))"
 
 foreign: setup ## compiles, runs and checks the Metal kernels of a package that nobody here wrote
-	cargo run --quiet --bin metal-bridge-foreign
+	cargo run --quiet --bin metal-bridge-foreign -- $(FOREIGN)
 
 foreign-ggml: setup-check ## ggml's own Metal backend, unchanged, against its CPU backend (not in CI: builds ggml, some 10 minutes)
 	$(MAKE) -C tests/foreign/ggml run

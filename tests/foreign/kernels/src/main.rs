@@ -22,7 +22,8 @@ use metal_bridge::{Device, sanitizer};
 use package::Source;
 use rig::{File, Score};
 
-const USAGE: &str = "usage: metal-bridge-foreign [--execute-only] [part of a file's name ...]";
+const USAGE: &str =
+    "usage: metal-bridge-foreign [--execute-only] [--every=N] [part of a file's name ...]";
 
 /// How many kernels of each file have to run.
 const EXECUTED_AT_LEAST: usize = 3;
@@ -33,6 +34,8 @@ const FAILURES_SHOWN: usize = 20;
 struct Options {
     /// Leave out the pipelines of kernels that no suite launches.
     execute_only: bool,
+    /// Of a file with many kernels, take one in so many.
+    every: usize,
     /// Files whose name contains one of these; all if there is none.
     filters: Vec<String>,
 }
@@ -41,13 +44,20 @@ fn options() -> Result<Options, String> {
     let (flags, filters): (Vec<_>, Vec<_>) = env::args()
         .skip(1)
         .partition(|argument| argument.starts_with('-'));
-    match flags.iter().find(|flag| *flag != "--execute-only") {
-        Some(flag) => Err(format!("unknown option {flag}\n{USAGE}")),
-        None => Ok(Options {
-            execute_only: !flags.is_empty(),
-            filters,
-        }),
+    let mut options = Options {
+        execute_only: false,
+        every: 1,
+        filters,
+    };
+    for flag in &flags {
+        let every = flag.strip_prefix("--every=").map(str::parse);
+        match (flag.as_str(), every) {
+            ("--execute-only", _) => options.execute_only = true,
+            (_, Some(Ok(every))) if every > 0 => options.every = every,
+            _ => return Err(format!("unknown option {flag}\n{USAGE}")),
+        }
     }
+    Ok(options)
 }
 
 fn main() -> ExitCode {
@@ -127,7 +137,7 @@ fn file(device: &Device, source: &Source, options: &Options) -> Score {
         return failed("has no suite in tests/foreign/kernels/src/suites".into());
     };
     let source = suites::with_additions(source);
-    let file = match File::compile(device, &source) {
+    let file = match File::compile(device, &source, options.every) {
         Ok(file) => file,
         Err(message) => return failed(message),
     };
