@@ -115,8 +115,10 @@ std::string objection_to(const std::string &path) {
     std::error_code error;
     (void)make_folders(path);
     const Descriptor folder(path, O_DIRECTORY);
+    const char *const cause = std::strerror(errno);
     if (folder.number() < 0)
-        return std::filesystem::is_symlink(path, error) ? "it is a symbolic link" : "it cannot be made or read";
+        return std::filesystem::is_symlink(path, error) ? "it is a symbolic link"
+                                                        : std::string("it cannot be made or read: ") + cause;
     for (const std::string &objection : {objection_to(folder.number()), objection_to_parents(path)})
         if (!objection.empty()) return objection;
     return TemporaryFolder(path).made() ? "" : "it cannot be written to";
@@ -270,8 +272,7 @@ Cache::Cache(std::string preferred, std::uint64_t most_bytes) : root_(std::move(
         std::fprintf(stderr, "software Metal: %s\n", problem_.c_str());
     }
     const char *temporary = std::getenv("TMPDIR");
-    std::string name = std::string(temporary && *temporary == '/' ? temporary : "/tmp") + "/software-metal-XXXXXX";
-    root_ = mkdtemp(name.data()) ? name : "";
+    root_ = make_unique_folder(std::string(temporary && *temporary == '/' ? temporary : "/tmp") + "/software-metal-");
     private_to_ = getpid();
 }
 
@@ -279,6 +280,11 @@ Cache::~Cache() { remove_private_folder(); }
 
 bool Cache::restore() const {
     return !root_.empty() && (access(root_.c_str(), F_OK) == 0 || objection_to(root_).empty());
+}
+
+std::string Cache::not_written(const std::string &what) const {
+    const std::string why = why_not_written(root_);
+    return what + " cannot be written to " + root_ + (why.empty() ? little_room(root_) : why);
 }
 
 // A child of fork() that ends leaves the folder to its parent.

@@ -44,6 +44,9 @@ public:
     // Why the preferred folder is not used; empty if it is used.
     const std::string &problem() const { return problem_; }
 
+    // An error's text: `what` cannot be written to this cache, and why, as far as that can be found out now.
+    std::string not_written(const std::string &what) const;
+
     // Notes the keys of all entries that this thread is given while one lives.
     class Uses {
     public:

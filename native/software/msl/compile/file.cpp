@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <dirent.h>
 #include <exception>
 #include <fcntl.h>
 #include <filesystem>
 #include <memory>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 namespace smtl::msl {
@@ -61,9 +64,11 @@ public:
     FileLimitSignal(const FileLimitSignal &) = delete;
     FileLimitSignal &operator=(const FileLimitSignal &) = delete;
     ~FileLimitSignal() {
+        const int cause = errno;
         const timespec now = {};
         if (!sigismember(&before_, SIGXFSZ)) (void)sigtimedwait(&signal_, nullptr, &now);
         pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+        errno = cause;
     }
 
 private:
@@ -122,7 +127,9 @@ bool write_file(const std::string &path, std::string_view bytes) {
         const ssize_t count = ::write(file, bytes.data(), bytes.size());
         if (count < 0 && errno == EINTR) continue;
         if (count < 0) {
+            const int cause = errno;
             close(file);
+            errno = cause;
             return false;
         }
         bytes.remove_prefix(static_cast<std::size_t>(count));
@@ -132,11 +139,20 @@ bool write_file(const std::string &path, std::string_view bytes) {
 
 bool is_missing(const std::string &path) { return access(path.c_str(), F_OK) != 0 && errno == ENOENT; }
 
+namespace {
+
+// A folder is its owner's whatever the process's umask says. Without these rights it could never be removed.
+void give_to_owner(const std::string &folder) {
+    (void)fchmodat(AT_FDCWD, folder.c_str(), S_IRWXU, AT_SYMLINK_NOFOLLOW);
+}
+
+}  // namespace
+
 bool make_folders(const std::string &path) {
     std::error_code error;
     const std::filesystem::path above = std::filesystem::path(path).parent_path();
     const bool lies_in_folder = above.empty() || (above != path && make_folders(above.string()));
-    if (lies_in_folder) (void)mkdir(path.c_str(), 0700);
+    if (lies_in_folder && mkdir(path.c_str(), S_IRWXU) == 0) give_to_owner(path);
     return std::filesystem::is_directory(path, error);
 }
 
@@ -149,10 +165,14 @@ void remove_tree(const std::string &path) noexcept {
     }
 }
 
-TemporaryFolder::TemporaryFolder(const std::string &parent) {
-    std::string name = parent + "/tmp-XXXXXX";
-    if (mkdtemp(name.data())) path_ = name;
+std::string make_unique_folder(std::string name) {
+    name += "XXXXXX";
+    if (!mkdtemp(name.data())) return {};
+    give_to_owner(name);
+    return name;
 }
+
+TemporaryFolder::TemporaryFolder(const std::string &parent) : path_(make_unique_folder(parent + "/tmp-")) {}
 
 namespace {
 
@@ -172,6 +192,30 @@ bool TemporaryFolder::rename_to(const std::string &path) {
     if (std::rename(path_.c_str(), path.c_str()) != 0) return false;
     path_.clear();
     return true;
+}
+
+std::string why_not_written(const std::string &folder) {
+    constexpr std::size_t block = 4096;
+    const TemporaryFolder trial(folder);
+    const std::string file = trial.path() + "/block";
+    // As many as are open at once while a folder of folders is filled.
+    const Descriptor open[] = {{trial.path(), O_DIRECTORY}, {trial.path(), O_DIRECTORY}, {trial.path(), O_DIRECTORY}};
+    if (!trial.made() || !write_file(file, std::string(block, ' '))) {
+        if (errno == EFBIG)
+            return ": the process may not write files of " + std::to_string(block) + " bytes (ulimit -f)";
+        return std::string(": ") + std::strerror(errno);
+    }
+    if (read_file(file)) return {};
+    return errno == EACCES ? ": the process's umask denies it the files that it writes"
+                           : std::string(": ") + std::strerror(errno);
+}
+
+std::string little_room(const std::string &folder) {
+    constexpr std::uint64_t little = std::uint64_t{64} << 20;
+    struct statvfs disk{};
+    if (statvfs(folder.c_str(), &disk) != 0 || disk.f_bavail >= little / std::max<std::uint64_t>(disk.f_frsize, 1))
+        return {};
+    return ": the disk of " + folder + " has only " + std::to_string(disk.f_bavail * disk.f_frsize >> 20) + " MB left";
 }
 
 }  // namespace smtl::msl

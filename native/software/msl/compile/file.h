@@ -45,6 +45,9 @@ private:
     int number_;
 };
 
+// Makes a folder whose name begins so; empty if that cannot be.
+std::string make_unique_folder(std::string name);
+
 // A folder with an unpredictable name in `parent`, removed with all that is in it at the end.
 class TemporaryFolder {
 public:
@@ -64,5 +67,10 @@ public:
 private:
     std::string path_;
 };
+
+// Why a process cannot write to a folder, as the end of a message; empty if it can.
+std::string why_not_written(const std::string &folder);
+// The same for a disk that is nearly full; empty if it is not.
+std::string little_room(const std::string &folder);
 
 }  // namespace smtl::msl

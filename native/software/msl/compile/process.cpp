@@ -11,7 +11,6 @@
 #include <string_view>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -91,13 +90,7 @@ bool ran_out_of_memory(const std::string &errors) {
 
 // For a program that failed and said nothing: on a full disk its words are lost too, and what it wrote may be gone.
 std::string silent_failure(const std::string &program, const std::string &folder) {
-    constexpr std::uint64_t little = std::uint64_t{64} << 20;
-    std::string text = "error: " + program + " failed without a message";
-    struct statvfs disk{};
-    if (statvfs(folder.c_str(), &disk) == 0 && disk.f_bavail < little / std::max<std::uint64_t>(disk.f_frsize, 1))
-        text +=
-            ": the disk of " + folder + " has only " + std::to_string(disk.f_bavail * disk.f_frsize >> 20) + " MB left";
-    return text + "\n";
+    return "error: " + program + " failed without a message" + little_room(folder) + "\n";
 }
 
 std::vector<const char *> environment_of_programs(const std::string &path, const std::string &temporary) {

@@ -29,7 +29,7 @@ std::string precompile(const std::string &key, std::vector<std::string> argument
         return result.succeeded;
     });
     if (!entry.empty()) return entry + file_name;
-    if (errors.empty()) errors = "the standard library cannot be written to " + Cache::shared().root();
+    if (errors.empty()) errors = Cache::shared().not_written("the standard library");
     return {};
 }
 

@@ -96,14 +96,8 @@ Toolchain find_toolchain() {
         return toolchain;
     }
     // A compiler on a full disk is hard to tell from a useless compiler.
-    constexpr std::size_t block = 4096;
-    const TemporaryFolder trial(Cache::shared().root());
-    if (!trial.made() || !write_file(trial.path() + "/block", std::string(block, ' '))) {
-        toolchain.problem =
-            "compiled kernels cannot be written to " + Cache::shared().root() +
-            (bounded(RLIMIT_FSIZE, block).rlim_cur < block
-                 ? ": the process may not write files of " + std::to_string(block) + " bytes (ulimit -f)"
-                 : ": is the disk full?");
+    if (!why_not_written(Cache::shared().root()).empty()) {
+        toolchain.problem = Cache::shared().not_written("compiled kernels");
         return toolchain;
     }
     std::string errors;
@@ -127,7 +121,7 @@ Toolchain find_toolchain() {
     toolchain.resources = facts.resources;
     toolchain.headers = Toolchain::unpack_headers();
     if (toolchain.headers.empty()) {
-        toolchain.problem = "the standard library cannot be unpacked into " + Cache::shared().root();
+        toolchain.problem = Cache::shared().not_written("the standard library's headers");
         return toolchain;
     }
     // Ice Lake and later run 64-byte registers at about full clock; compilers still tune for their predecessors.

@@ -158,7 +158,7 @@ std::unique_ptr<smtl_library> compile_once(std::string_view source, const Option
     std::optional<Reflection> reflection;
     if (!entry.empty()) reflection = deserialize(read_file(entry + reflection_name).value_or(""));
     if (!reflection) {
-        say(errors.empty() ? "error: the compiled library cannot be written to " + Cache::shared().root() : errors);
+        say(errors.empty() ? "error: " + Cache::shared().not_written("the compiled library") : errors);
         if (diagnostics.empty()) diagnostics.push_back(general_error("the source does not compile"));
         return nullptr;
     }

@@ -111,7 +111,7 @@ bool lint_once(std::string_view source, const Options &options, Diagnostics &dia
     TemporaryFolder folder(Cache::shared().root());
     const std::string input = folder.path() + "/input";
     if (!folder.made() || !write_file(input, translation.text + end_of_source)) {
-        diagnostics.push_back(general_error("the source cannot be written to " + Cache::shared().root()));
+        diagnostics.push_back(general_error(Cache::shared().not_written("the source")));
         return false;
     }
     std::string unavailable;

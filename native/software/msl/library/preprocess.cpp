@@ -99,7 +99,7 @@ std::optional<std::string> preprocess(std::string_view source, const Options &op
     if (may_reach(source, options.include_paths)) named = options.include_paths;
     if (!folder.made() || !write_file(input, text) ||
         !write_file(files, describe_visible_files({toolchain.headers, toolchain.resources}, named))) {
-        diagnostics.push_back(general_error("the source cannot be written to " + Cache::shared().root()));
+        diagnostics.push_back(general_error(Cache::shared().not_written("the source")));
         return std::nullopt;
     }
     // Apple's compiler counts major * 100 + minor * 10.

@@ -275,8 +275,7 @@ std::string specialize_once(const smtl_library &library, const char *function, c
     if (const auto unset = specialization.unset_constants(errors); !unset.empty())
         log = specialization.describe_unset(*unset.begin());
     if (log.empty()) log = specialization.describe_undecided(errors);
-    if (log.empty())
-        log = errors.empty() ? "the kernel cannot be written to " + Cache::shared().root() + "\n" : explain(errors);
+    if (log.empty()) log = errors.empty() ? Cache::shared().not_written("the kernel") + "\n" : explain(errors);
     return {};
 }
 

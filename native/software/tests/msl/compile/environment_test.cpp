@@ -7,6 +7,7 @@
 #include <string>
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,11 +100,51 @@ void test_limits_of_the_process() {
     CHECK(in_child([] { return compiles(1); }));
 }
 
+constexpr uid_t nobody = 65534;
+
+// A process that may not read what it writes says so, and leaves a cache that the next one can use.
+void test_umask_without_the_owners_rights() {
+    const fs::path home = folder / "umask";
+    fs::create_directory(home);
+    fs::permissions(folder, fs::perms::others_exec, fs::perm_options::add);
+    use_cache("umask/cache");
+    // Root reads everything.
+    const auto become_nobody = [&] {
+        return geteuid() != 0 ||
+               (chown(home.c_str(), nobody, nobody) == 0 && setgid(nobody) == 0 && setuid(nobody) == 0);
+    };
+    for (const mode_t mask : {0777, 0477}) {
+        CHECK(in_child([&] {
+            if (!become_nobody()) return false;
+            const mode_t before = umask(mask);
+            const bool failed = fails_with(1, "umask denies it");
+            (void)umask(before);
+            return failed;
+        }));
+    }
+    CHECK(in_child([&] { return become_nobody() && compiles(1) && fs::exists(home / "cache" / "locks"); }));
+}
+
+void test_no_descriptors() {
+    use_cache("descriptors");
+    for (const rlim_t most : {4, 5, 6, 7}) {
+        CHECK(in_child([&] {
+            rlimit before{};
+            (void)getrlimit(RLIMIT_NOFILE, &before);
+            const rlimit low{most, before.rlim_max};
+            if (setrlimit(RLIMIT_NOFILE, &low) != 0) return false;
+            const std::string said = problem(1);
+            (void)setrlimit(RLIMIT_NOFILE, &before);
+            return (most > 6 && said.empty()) || says(said, "Too many open files");
+        }));
+    }
+    CHECK(in_child([] { return compiles(1); }));
+}
+
 // What a daemon does after it has started.
 void test_other_user() {
     if (geteuid() != 0) return;
     use_cache("other_user");
-    constexpr uid_t nobody = 65534;
     CHECK(in_child([] {
         return compiles(20) && seteuid(nobody) == 0 && compiles(20) && compiles(21) && seteuid(0) == 0 && compiles(22);
     }));
@@ -128,6 +169,8 @@ int main() {
     test_linker_that_goes();
     test_variables_of_the_linker();
     test_limits_of_the_process();
+    test_umask_without_the_owners_rights();
+    test_no_descriptors();
     test_other_user();
     fs::remove_all(folder);
     return check::report("msl/compile/environment_test");
