@@ -165,19 +165,25 @@ impl Reader {
             }
             syn::Item::ForeignMod(block) => {
                 for item in block.items {
-                    if let syn::ForeignItem::Static(constant) = item {
-                        self.interface.strings.insert(constant.ident.to_string());
+                    match item {
+                        syn::ForeignItem::Static(constant) => {
+                            self.interface.strings.insert(constant.ident.to_string());
+                        }
+                        syn::ForeignItem::Fn(function) => self.read_function(&function.sig),
+                        _ => {}
                     }
                 }
             }
             // The wrappers of C functions.
-            syn::Item::Fn(function) => {
-                let name = function.sig.ident.to_string();
-                let function = rust_types::method(&function.sig, "", &self.aliases);
-                self.interface.functions.insert(name, function);
-            }
+            syn::Item::Fn(function) => self.read_function(&function.sig),
             _ => {}
         }
+    }
+
+    fn read_function(&mut self, signature: &syn::Signature) {
+        let function = rust_types::method(signature, "", &self.aliases);
+        let name = signature.ident.to_string();
+        self.interface.functions.insert(name, function);
     }
 
     fn read_macro(&mut self, call: &syn::Macro) {

@@ -50,6 +50,18 @@ static NSArray *all_devices(void) {
 
 NSArray *MTLCopyAllDevices(void) { return [[NSArray alloc] initWithArray:all_devices()]; }
 
+MTLDeviceNotificationName const MTLDeviceWasAddedNotification = @"MTLDeviceWasAddedNotification";
+MTLDeviceNotificationName const MTLDeviceRemovalRequestedNotification = @"MTLDeviceRemovalRequestedNotification";
+MTLDeviceNotificationName const MTLDeviceWasRemovedNotification = @"MTLDeviceWasRemovedNotification";
+
+NSArray *MTLCopyAllDevicesWithObserver(id<NSObject> *observer, MTLDeviceNotificationHandler handler) {
+    (void)handler;
+    *observer = [[NSObject alloc] init];
+    return MTLCopyAllDevices();
+}
+
+void MTLRemoveDeviceObserver(id<NSObject> observer) { (void)observer; }
+
 id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
     NSArray *devices = all_devices();
     if ([devices count] == 0 || !smtl_settings_get()->default_device) return nil;

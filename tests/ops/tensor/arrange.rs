@@ -181,6 +181,15 @@ fn whole_tensors_and_elements_repeat() {
     repeats::<i64>(312);
 }
 
+/// Axes that repeat are two dimensions each; those that repeat no times are one.
+#[test]
+fn tiles_without_elements_take_few_dimensions() {
+    let (x, y) = (buffer(&[1.0f32; 288]), room::<f32>(1));
+    let x = Tensor::of::<f32>(&x, &[2, 4, 2, 6, 3]).unwrap();
+    let y = Tensor::of::<f32>(&y, &[0, 4, 6, 12, 6]).unwrap();
+    run(|encoder| ops().tile(encoder, x, &[0, 1, 3, 2, 2], y));
+}
+
 fn fills<T: Sample>(value: T) {
     let mut rng = rng(306);
     for (round, shape) in [&[][..], &[3, 5], &[2, 700], &[0, 4]]

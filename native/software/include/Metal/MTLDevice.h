@@ -286,5 +286,16 @@ MTL_EXTERN id<MTLDevice> _Nullable MTLCreateSystemDefaultDevice(void) NS_RETURNS
 /* +1. */
 MTL_EXTERN NSArray<id<MTLDevice>> *MTLCopyAllDevices(void) NS_RETURNS_RETAINED;
 
+typedef NSString *MTLDeviceNotificationName;
+MTL_EXTERN MTLDeviceNotificationName const MTLDeviceWasAddedNotification;
+MTL_EXTERN MTLDeviceNotificationName const MTLDeviceRemovalRequestedNotification;
+MTL_EXTERN MTLDeviceNotificationName const MTLDeviceWasRemovedNotification;
+typedef void (^MTLDeviceNotificationHandler)(id<MTLDevice> device, MTLDeviceNotificationName notifyName);
+/* +1, the observer too. Devices neither come nor go here, so the handler is never called. */
+MTL_EXTERN NSArray<id<MTLDevice>> *
+MTLCopyAllDevicesWithObserver(id<NSObject> _Nullable __strong *_Nonnull observer,
+                              MTLDeviceNotificationHandler handler) NS_RETURNS_RETAINED;
+MTL_EXTERN void MTLRemoveDeviceObserver(id<NSObject> observer);
+
 NS_ASSUME_NONNULL_END
 #endif

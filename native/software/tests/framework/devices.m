@@ -141,6 +141,19 @@ static void test_availability(void) {
     CHECK(available);
 }
 
+static void test_observer(void) {
+    id<NSObject> observer = nil;
+    NSArray *observed = MTLCopyAllDevicesWithObserver(&observer, ^(id<MTLDevice> changed, NSString *name) {
+        (void)changed;
+        CHECK([name length] == 0); /* never called */
+    });
+    CHECK([observed isEqual:devices] && observer != nil);
+    CHECK(![MTLDeviceWasAddedNotification isEqual:MTLDeviceWasRemovedNotification]);
+    MTLRemoveDeviceObserver(observer);
+    [observer release];
+    [observed release];
+}
+
 int main(void) {
     setenv("SOFTWARE_METAL_DEVICES", "3", 1);
     setenv("SOFTWARE_METAL_PEERS", "1", 1);
@@ -154,6 +167,7 @@ int main(void) {
         RUN(test_model);
         RUN(test_absent);
         RUN(test_availability);
+        RUN(test_observer);
         [queue release];
         [devices release];
     }
