@@ -6,6 +6,7 @@ use metal_bridge::ops::{DataType, Ops, Tensor, View};
 use metal_bridge::{ComputeEncoder, Result};
 
 use super::calls::CALLS;
+use super::engine::{ENGINE, cache};
 use super::layers::LAYERS;
 use super::products::PRODUCTS;
 use super::{element, over, put, sparse, with_large_buffers};
@@ -41,7 +42,7 @@ pub struct Call {
 
 /// Where the steps along a tensor are long.
 #[derive(Debug, Clone, Copy)]
-enum Form {
+pub enum Form {
     /// Only its beginning lies far behind that of its buffer.
     Dense,
     /// Along one axis, counted from the last one and around.
@@ -76,7 +77,7 @@ fn layout(form: Form, shape: &[usize], is_far: bool) -> (Vec<usize>, usize) {
 }
 
 /// A tensor's memory.
-struct Memory {
+pub struct Memory {
     buffer: Buffer,
     data_type: DataType,
     shape: &'static [usize],
@@ -85,7 +86,7 @@ struct Memory {
 }
 
 impl Memory {
-    fn new(operand: &Operand, form: Form, is_far: bool) -> Memory {
+    pub fn new(operand: &Operand, form: Form, is_far: bool) -> Memory {
         let &Operand(data_type, shape, content) = operand;
         let form = if let Content::Scratch = content {
             Form::Dense
@@ -118,7 +119,7 @@ impl Memory {
         }
     }
 
-    fn tensor(&self) -> Tensor<'_> {
+    pub fn tensor(&self) -> Tensor<'_> {
         let view = View::new(&self.buffer, self.start * self.data_type.size());
         Tensor::strided(view, self.data_type, self.shape, &self.strides).unwrap()
     }
@@ -165,6 +166,10 @@ fn offsets_beyond_32_bits_are_reached_by_every_operation() {
     with_large_buffers(
         "views::offsets_beyond_32_bits_are_reached_by_every_operation",
         || {
+            cache();
+            for call in ENGINE {
+                check(call, Form::Dense);
+            }
             for call in CALLS.iter().chain(LAYERS).chain(PRODUCTS) {
                 let ranks = call.operands.iter().map(|operand| operand.1.len());
                 let rank = ranks.max().unwrap_or(0);
