@@ -77,18 +77,25 @@ pub(super) struct Span {
 /// ([`Metrics::operations`], also as a table by `Display` and as [JSON](Metrics::to_json)), and call by call
 /// ([`Metrics::trace`]).
 ///
-/// Floating-point operations, by definition rather than by what a kernel executes:
+/// Floating-point operations, by definition rather than by what a kernel executes: a multiply-add counts 2, and a function or a
+/// comparison 1, however it is computed. What only finds elements counts nothing, such as the arithmetic of indices.
 ///
 /// | operation | counted |
 /// |---|---|
 /// | products of `[m, k]` and `[k, n]`, also by weights | `2 m n k`, for each matrix of a batch |
 /// | convolutions | 2 for each element of y and each weight that it meets; transposed ones: each element of x |
 /// | attention | `2 rows keys (head size + value size)` for each head, masked keys too |
+/// | layer norm, group norm, batch norm in training | 5 for each element of x: sum, difference, square, sum, quotient |
+/// | RMS norm; batch norm with given statistics | 3; 2 for each element of x |
+/// | norms with a weight, a bias, a residual that is added first | 1 more for each element of x and each of these |
+/// | poolings | 1 for each element of y and each element of its window, padding too |
+/// | linear interpolation | 2 for each element of y and each of the 2 elements of a sequence, or 4 of an image, that it mixes |
+/// | uniform and normal numbers | 2 for each number: it is scaled and shifted |
 /// | functions of one and two tensors, comparisons, gates | 1 for each element of y |
 /// | reductions, softmax, sums and products up to each element | 1 for each element of x |
 /// | scattered sums | 1 for each element of x |
 /// | rotary embedding | 1 for each element that turns |
-/// | all others | none: the bytes say what they cost |
+/// | all others, such as copies, gathers and sorts | none: the bytes say what they cost |
 ///
 /// Bytes: those of the elements that the operands have, read or written, each operand once. Elements that a stride of 0 repeats
 /// count once, and of a table only the rows that are taken. What a kernel reads twice counts once. Operations of several

@@ -146,7 +146,8 @@ impl Ops {
                 epsilon,
             },
             operands,
-            cost: Cost::bytes_only("f32"),
+            // Square, sum, quotient and weight, and the sum with the residual.
+            cost: Cost::new("f32", [rows, columns, 4 + usize::from(residual.is_some())]),
             threadgroup_memory: 0,
             grid: Grid::Threadgroups {
                 groups: rows.into(),

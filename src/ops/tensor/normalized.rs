@@ -106,7 +106,7 @@ impl<'a> Normalized<'a> {
                 reduced_statistics: axes_of(&reduced, [4, 5]),
             },
             operands: &operands,
-            cost: Cost::bytes_only(self.x.data_type().name()),
+            cost: self.cost(),
             threadgroup_memory: 0,
             grid,
         };
@@ -114,6 +114,18 @@ impl<'a> Normalized<'a> {
         // from there: together the positions of `x`, whose offsets in all tensors are inside the extents of the operands. What
         // the operation lacks is not read.
         unsafe { launch.encode(encoder) }
+    }
+
+    /// The steps of the formula for an element: sum, difference, square, sum of squares and quotient; without the first two of
+    /// them, or with the difference and the quotient alone; then the product with the weight and the sum with the bias.
+    fn cost(&self) -> Cost {
+        let steps = match self.form {
+            Form::Centred => 5,
+            Form::Rms => 3,
+            Form::Given => 2,
+        };
+        let scales = [self.weight, self.bias].into_iter().flatten().count();
+        Cost::new(self.x.data_type().name(), [self.x.count(), steps + scales])
     }
 
     /// `tensor` in the shape of x; an error unless it has a type that scales may have.

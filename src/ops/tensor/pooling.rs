@@ -114,6 +114,8 @@ struct Operation {
     kernel: &'static str,
     code: u32,
     variant: &'static str,
+    /// The product of these numbers is that of the floating-point operations.
+    flops: [usize; 3],
 }
 
 impl Ops {
@@ -163,6 +165,7 @@ impl Ops {
             kernel: POOLINGS[x.data_type() as usize],
             code: pooling as u32,
             variant: pooling.into(),
+            flops: [y.count(), size[0], size[1]],
         };
         operation.encode(self, encoder, (x, x_images), (y, y_images), |images| {
             PoolingArguments {
@@ -199,6 +202,11 @@ impl Ops {
             kernel: POOLINGS[x.data_type() as usize],
             code: pooling as u32 | 4,
             variant: pooling.into(),
+            flops: [
+                y_images.shape[0] * y_images.shape[1],
+                elements_of_windows(x_images.shape[2], y_images.shape[2]),
+                elements_of_windows(x_images.shape[3], y_images.shape[3]),
+            ],
         };
         operation.encode(self, encoder, (x, x_images), (y, y_images), |images| {
             PoolingArguments {
@@ -231,6 +239,11 @@ impl Ops {
             kernel: RESAMPLINGS[x.data_type() as usize],
             code: interpolation as u32,
             variant: interpolation.into(),
+            flops: match interpolation {
+                Interpolation::Nearest => [0; 3],
+                // A product and a sum for each element that has a part in the result: two of each spatial dimension.
+                _ => [y.count(), 2, 1 << (x.rank() - 2)],
+            },
         };
         operation.encode(self, encoder, (x, x_images), (y, y_images), |images| images)
     }
@@ -305,7 +318,7 @@ impl Operation {
                 y_strides: y_images.strides.map(|stride| stride as u64),
             }),
             operands: &operands,
-            cost: Cost::bytes_only(y.data_type().name()).with_variant(Some(self.variant)),
+            cost: Cost::new(y.data_type().name(), self.flops).with_variant(Some(self.variant)),
             threadgroup_memory: 0,
             grid: Grid::Threads {
                 grid: Size::new(across, others, 1),
@@ -315,6 +328,16 @@ impl Operation {
         // SAFETY: each thread writes some results inside of y, and reads rows and columns of x that are inside of it.
         unsafe { launch.encode(encoder) }
     }
+}
+
+/// How many elements the windows of an adaptive pooling have together along an axis. Each window ends where the next one begins,
+/// but two have an element in common if it lies across that place.
+fn elements_of_windows(size: usize, windows: usize) -> usize {
+    let (mut divisor, mut rest) = (size, windows);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    size + windows - divisor
 }
 
 /// `x` and `y` as images; an error if there are results but `x` has no elements.

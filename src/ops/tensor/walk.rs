@@ -150,12 +150,16 @@ impl Elementwise<'_> {
         walked.check(ops)
     }
 
-    /// One floating-point operation for each element, if it computes at all.
+    /// The floating-point operations of each element, if it computes at all.
     fn cost(&self) -> Cost {
         let computed = self.inputs.first().map_or(&self.y, |(_, input)| input);
         let data_type = computed.data_type().name();
         let cost = match self.shader {
             Shader::Unary | Shader::Binary => Cost::new(data_type, [self.y.count()]),
+            // Random bits are not computed with; other numbers are scaled and shifted.
+            Shader::Random if computed.data_type().is_float() => {
+                Cost::new(data_type, [2, self.y.count()])
+            }
             _ => Cost::bytes_only(data_type),
         };
         cost.with_variant(self.variant)

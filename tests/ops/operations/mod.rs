@@ -3,7 +3,7 @@
 //! page anew.
 
 mod probes;
-mod sources;
+pub mod sources;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -163,16 +163,20 @@ fn print(out: &mut impl Write, report: &Report) -> io::Result<()> {
         let share = row
             .peak_share
             .map_or(String::new(), |share| format!("{:.0} %", 100.0 * share));
+        let gflops = match row.gflops {
+            // A transposition computes nothing.
+            0.0 => "-".to_owned(),
+            gflops => format!("{gflops:.2}"),
+        };
         let candle = row.candle_milliseconds;
         let number =
             |number: Option<f64>| number.map_or("-".to_owned(), |number| format!("{number:.3}"));
         writeln!(
             out,
-            "| {} | {} | {:.3} | {:.2} | {:.2} | {share} | {:.3} | {} | {} |",
+            "| {} | {} | {:.3} | {gflops} | {:.2} | {share} | {:.3} | {} | {} |",
             row.name,
             shape.join(" x "),
             row.gpu_milliseconds,
-            row.gflops,
             row.gigabytes_per_second,
             row.call_milliseconds,
             number(candle),

@@ -13,6 +13,7 @@ macro_rules! call {
 }
 
 mod calls;
+mod counts;
 mod engine;
 mod layers;
 mod limits;

@@ -1,5 +1,5 @@
 //! Every operation, on tensors whose elements are far from each other, does bit for bit what it does on tensors that have the
-//! same form and lie close together.
+//! same form and lie close together. `counts.rs` makes sure that no operation is left out.
 
 use metal_bridge::Buffer;
 use metal_bridge::ops::{DataType, Ops, Tensor, View};
