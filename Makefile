@@ -13,7 +13,7 @@ PUBLISHED = metal-bridge metal-bridge-llama metal-bridge-workloads metal-bridge-
 SECONDS = 60
 SEED = 1
 
-# `make soak`: the suites, and how often each is repeated.
+# `make soak`: the suites of `scripts/soak`, and how often each is repeated.
 SUITES ?= threads address address-crate
 TIMES ?= 30
 
@@ -97,7 +97,7 @@ fuzz: setup-check ## random files, command lines, shaders and calls of the C ABI
 soak: setup-check ## the suites of SUITES, TIMES times with all cores busy: what depends on time fails (not in CI: hours)
 	scripts/soak $(TIMES) $(SUITES)
 
-large: setup ## operations on more than 2^31 and 2^32 elements (not in CI: minutes, and 9 GiB of memory)
+large: setup ## operations on more than 2^31 and 2^32 elements (not in CI: half an hour, and 9 GiB of memory)
 	cargo test --test ops -- --ignored --test-threads=1 tensor::large
 
 standalone: setup-check ## programs of users against an installed software Metal and an installed bridge

@@ -18,6 +18,7 @@ mod engine;
 mod layers;
 mod limits;
 mod products;
+mod sampled;
 mod views;
 mod walks;
 
