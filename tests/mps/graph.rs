@@ -195,7 +195,10 @@ fn batch_normalizations() {
             has_beta,
         };
         let shape = ordered(layout, [batch, channels, size[0], size[1]]);
-        let input = elements(shape.iter().product(), data_type, offset, 1);
+        let mut input = elements(shape.iter().product(), data_type, offset, 1);
+        let special = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0];
+        input.values[..4].copy_from_slice(&special);
+        let input = Elements::new(input.strided, data_type, &input.values);
         let result = elements(shape.iter().product(), data_type, offset, 2);
         let mean = elements(channels, data_type, offset, 3);
         let variances: Vec<f64> = (0..channels).map(|c| 0.25 + c as f64).collect();

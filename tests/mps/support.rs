@@ -157,15 +157,19 @@ impl Elements {
         found
     }
 
-    /// Compares with the exact values and the bounds of each.
+    /// Compares with the exact values and the bounds of each. What is exactly NaN or infinite has to be that.
     #[track_caller]
     pub fn assert_close(&self, what: &str, exact: impl IntoIterator<Item = (f64, f64)>) {
         let found = self.read();
         let mut count = 0;
         for (index, (exact, bound)) in exact.into_iter().enumerate() {
             let off = (found[index] - exact).abs();
+            let is_right = match exact.is_finite() {
+                true => off <= bound,
+                false => found[index] == exact || (found[index].is_nan() && exact.is_nan()),
+            };
             assert!(
-                off <= bound,
+                is_right,
                 "{what}: element {index} is {} where {exact} is right: off by {off:e}, allowed {bound:e}",
                 found[index]
             );

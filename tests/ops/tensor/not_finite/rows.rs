@@ -2,10 +2,11 @@
 //! so that what is finite is exact or nearly so.
 
 use half::{bf16, f16};
-use metal_bridge::ops::{Convolution, Matmul, Norm, Ops, ScanOrder, Tensor};
+use metal_bridge::ops::{Convolution, DataType, Matmul, Norm, Ops, ScanOrder, Tensor};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
+use crate::chosen::{By, computed_by_mps};
 use crate::support::{buffer, rng, run};
 use crate::tensor::products::{Operand, positions};
 use crate::tensor::rows::both;
@@ -165,102 +166,177 @@ fn scans_of_what_is_not_finite() {
     scans::<bf16>();
 }
 
+/// An operand of any strides, but of Metal Performance Shaders one without gaps.
+fn operand<T: Sample>(
+    rng: &mut SmallRng,
+    by: By,
+    shape: &[usize],
+    value: impl FnMut(&mut SmallRng) -> T,
+) -> Operand<T> {
+    match by {
+        By::Kernels(_) => Operand::new(rng, shape, value),
+        By::Mps(_) => {
+            let strides = (0..shape.len()).map(|axis| shape[axis + 1..].iter().product());
+            Operand::strided(rng, shape, &Vec::from_iter(strides), value)
+        }
+    }
+}
+
 /// Small integers, and `others` at these numbers.
-fn integers<T: Sample>(rng: &mut SmallRng, shape: &[usize], others: &[(usize, f64)]) -> Operand<T> {
+fn integers<T: Sample>(
+    rng: &mut SmallRng,
+    by: By,
+    shape: &[usize],
+    others: &[(usize, f64)],
+) -> Operand<T> {
     let mut number = 0;
-    Operand::new(rng, shape, |rng| {
+    operand(rng, by, shape, |rng| {
         number += 1;
         let other = others.iter().find(|(at, _)| *at == number - 1);
         T::nearest(other.map_or_else(|| rng.random_range(1..4).into(), |(_, value)| *value))
     })
 }
 
-/// NaN and infinity in rows of A, a column of B, an element of C and of the bias.
-fn products<T: Sample>(seed: u64) {
-    let (mut rng, k) = (rng(seed), 40);
-    for [m, n] in [[3, 40], [40, 3], [9, 33], [70, 67]] {
-        for ops in both() {
-            let a = integers::<T>(
-                &mut rng,
-                &[m, k],
-                &[(k + 3, f64::NAN), (3 * k - 1, INFINITY)],
-            );
-            let b = integers::<T>(&mut rng, &[k, n], &[(5 * n + 1, -INFINITY)]);
-            let c = integers::<T>(&mut rng, &[m, n], &[(0, f64::NAN)]);
-            let bias = integers::<T>(&mut rng, &[n], &[(2, INFINITY)]);
-            let y = Operand::<T>::new(&mut rng, &[m, n], |_| T::nearest(f64::NAN));
-            let options = Matmul {
-                c: Some(c.tensor()),
-                bias: Some(bias.tensor()),
-                ..Matmul::default()
-            };
-            run(|encoder| ops.matmul(encoder, options, a.tensor(), b.tensor(), y.tensor()));
-            for (index, found) in positions(&y.shape).zip(y.read()) {
-                let [i, j] = index[..] else { unreachable!() };
-                let terms = (0..k).map(|at| a.at(&[i, at]).exact() * b.at(&[at, j]).exact());
-                let sum = terms.sum::<f64>() + c.at(&[i, j]).exact() + bias.at(&[j]).exact();
-                let exact = T::nearest(sum);
-                assert!(
-                    is_same(found, exact),
-                    "{:?} {m} {n} at {index:?}: {found:?} is not {exact:?}",
-                    T::DATA_TYPE
-                );
+/// NaN, infinity and negative zeros in rows of A, a column of B, an element of C and of the bias. What y held before was NaN, which
+/// nobody may read.
+fn products<T: Sample>(seed: u64, by: impl Into<By>) {
+    let (mut rng, k, by) = (rng(seed), 40, by.into());
+    for [m, n] in PRODUCTS {
+        let others = [
+            (k + 3, f64::NAN),
+            (3 * k - 1, INFINITY),
+            // Infinity times zero.
+            (5, -0.0),
+        ];
+        let a = integers::<T>(&mut rng, by, &[m, k], &others);
+        let b = integers::<T>(&mut rng, by, &[k, n], &[(5 * n + 1, -INFINITY)]);
+        let c = integers::<T>(&mut rng, by, &[m, n], &[(0, f64::NAN)]);
+        let bias = integers::<T>(&mut rng, by, &[n], &[(2, INFINITY)]);
+        let y = operand::<T>(&mut rng, by, &[m, n], |_| T::nearest(f64::NAN));
+        // Metal Performance Shaders have neither.
+        let is_all = matches!(by, By::Kernels(_));
+        let options = Matmul {
+            c: is_all.then_some(c.tensor()),
+            bias: is_all.then_some(bias.tensor()),
+            ..Matmul::default()
+        };
+        match by {
+            By::Kernels(ops) => {
+                run(|encoder| ops.matmul(encoder, options, a.tensor(), b.tensor(), y.tensor()));
+            }
+            By::Mps(ops) => {
+                let done = ops.matmul_with(options, a.tensor(), b.tensor(), y.tensor());
+                done.expect("multiplies");
             }
         }
-    }
-}
-
-#[test]
-fn products_of_what_is_not_finite() {
-    products::<f32>(350);
-    products::<f16>(351);
-    products::<bf16>(352);
-}
-
-/// Images of several channels, a window that reaches beyond their edges, and a bias.
-fn convolutions<T: Sample>(seed: u64) {
-    let mut rng = rng(seed);
-    let (channels, outputs, [rows, columns]) = (4, 5, [9, 11]);
-    let options = Convolution {
-        padding: [[1, 1]; 2],
-        ..Convolution::default()
-    };
-    for ops in both().into_iter().chain(both()) {
-        let nan_and_infinity = [(2 * 99 + 3 * 11 + 4, f64::NAN), (99 + 98, INFINITY)];
-        let x = integers::<T>(&mut rng, &[1, channels, rows, columns], &nan_and_infinity);
-        // The middle of a window, which lies within the image everywhere.
-        let w = integers::<T>(&mut rng, &[outputs, channels, 3, 3], &[(4, -INFINITY)]);
-        let bias = integers::<T>(&mut rng, &[outputs], &[(3, INFINITY)]);
-        let y = Operand::<T>::new(&mut rng, &[1, outputs, rows, columns], |_| T::nearest(0.0));
-        run(|encoder| {
-            let bias = Some(bias.tensor());
-            ops.convolution(encoder, x.tensor(), w.tensor(), bias, &options, y.tensor())
-        });
         for (index, found) in positions(&y.shape).zip(y.read()) {
-            let [_, output, row, column] = index[..] else {
-                unreachable!()
-            };
-            let mut sum = bias.at(&[output]).exact();
-            for at in positions(&[channels, 3, 3]) {
-                let (y, x_at) = (row + at[1], column + at[2]);
-                if (1..=rows).contains(&y) && (1..=columns).contains(&x_at) {
-                    let weight = w.at(&[output, at[0], at[1], at[2]]).exact();
-                    sum += x.at(&[0, at[0], y - 1, x_at - 1]).exact() * weight;
-                }
+            let [i, j] = index[..] else { unreachable!() };
+            let terms = (0..k).map(|at| a.at(&[i, at]).exact() * b.at(&[at, j]).exact());
+            let mut sum = terms.sum::<f64>();
+            if is_all {
+                sum += c.at(&[i, j]).exact() + bias.at(&[j]).exact();
             }
             let exact = T::nearest(sum);
             assert!(
                 is_same(found, exact),
-                "{:?} at {index:?}: {found:?} is not {exact:?}",
+                "{:?} {m} {n} at {index:?}: {found:?} is not {exact:?}",
                 T::DATA_TYPE
             );
         }
     }
 }
 
+const PRODUCTS: [[usize; 2]; 4] = [[3, 40], [40, 3], [9, 33], [70, 67]];
+
+#[test]
+fn products_of_what_is_not_finite() {
+    for ops in both() {
+        products::<f32>(350, ops);
+        products::<f16>(351, ops);
+        products::<bf16>(352, ops);
+    }
+}
+
+#[test]
+fn products_of_what_is_not_finite_through_mps() {
+    computed_by_mps(2 * PRODUCTS.len() as u64, |by| {
+        products::<f32>(356, by);
+        products::<f16>(357, by);
+    });
+}
+
+/// Images of several channels, a window that reaches beyond their edges, and a bias.
+fn convolutions<T: Sample>(seed: u64, by: impl Into<By>) {
+    let (mut rng, by) = (rng(seed), by.into());
+    let (channels, outputs, [rows, columns]) = (4, 5, [9, 11]);
+    let options = Convolution {
+        padding: [[1, 1]; 2],
+        ..Convolution::default()
+    };
+    let others = [
+        (2 * 99 + 3 * 11 + 4, f64::NAN),
+        (99 + 98, INFINITY),
+        // Infinity times zero.
+        (5 * 11 + 7, -0.0),
+    ];
+    let x = integers::<T>(&mut rng, by, &[1, channels, rows, columns], &others);
+    // The middle of a window, which lies within the image everywhere.
+    let shape = [outputs, channels, 3, 3];
+    let w = integers::<T>(&mut rng, by, &shape, &[(4, -INFINITY)]);
+    let bias = integers::<T>(&mut rng, by, &[outputs], &[(3, INFINITY)]);
+    let y = operand::<T>(&mut rng, by, &[1, outputs, rows, columns], |_| {
+        T::nearest(0.0)
+    });
+    // Metal Performance Shaders do not get one of `f16`.
+    let has_bias = matches!(by, By::Kernels(_)) || T::DATA_TYPE == DataType::F32;
+    let of_bias = has_bias.then_some(bias.tensor());
+    let (of_x, of_w, of_y) = (x.tensor(), w.tensor(), y.tensor());
+    match by {
+        By::Kernels(ops) => {
+            run(|encoder| ops.convolution(encoder, of_x, of_w, of_bias, &options, of_y));
+        }
+        By::Mps(ops) => {
+            let done = ops.convolution(of_x, of_w, of_bias, &options, of_y);
+            done.expect("convolves");
+        }
+    }
+    for (index, found) in positions(&y.shape).zip(y.read()) {
+        let [_, output, row, column] = index[..] else {
+            unreachable!()
+        };
+        let mut sum = match has_bias {
+            true => bias.at(&[output]).exact(),
+            false => 0.0,
+        };
+        for at in positions(&[channels, 3, 3]) {
+            let (y, x_at) = (row + at[1], column + at[2]);
+            if (1..=rows).contains(&y) && (1..=columns).contains(&x_at) {
+                let weight = w.at(&[output, at[0], at[1], at[2]]).exact();
+                sum += x.at(&[0, at[0], y - 1, x_at - 1]).exact() * weight;
+            }
+        }
+        let exact = T::nearest(sum);
+        assert!(
+            is_same(found, exact),
+            "{:?} at {index:?}: {found:?} is not {exact:?}",
+            T::DATA_TYPE
+        );
+    }
+}
+
 #[test]
 fn convolutions_of_what_is_not_finite() {
-    convolutions::<f32>(353);
-    convolutions::<f16>(354);
-    convolutions::<bf16>(355);
+    for ops in both().into_iter().chain(both()) {
+        convolutions::<f32>(353, ops);
+        convolutions::<f16>(354, ops);
+        convolutions::<bf16>(355, ops);
+    }
+}
+
+#[test]
+fn convolutions_of_what_is_not_finite_through_mps() {
+    computed_by_mps(2, |by| {
+        convolutions::<f32>(358, by);
+        convolutions::<f16>(359, by);
+    });
 }
