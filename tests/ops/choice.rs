@@ -14,7 +14,7 @@ use metal_bridge_test_support::{
 
 use crate::support::{buffer, device, metal};
 
-fn tensor<'a>(buffer: &'a Buffer, shape: &[usize]) -> Tensor<'a> {
+pub fn tensor<'a>(buffer: &'a Buffer, shape: &[usize]) -> Tensor<'a> {
     Tensor::of::<f32>(buffer, shape).expect("a tensor")
 }
 
@@ -27,7 +27,7 @@ fn made(work: impl FnOnce()) -> u64 {
 }
 
 /// `size` x `size` ones by twos.
-fn multiply(ops: &MetalOps, size: usize) {
+pub fn multiply(ops: &MetalOps, size: usize) {
     let [a, b, y] = [1.0f32, 2.0, f32::NAN].map(|value| buffer(&vec![value; size * size]));
     ops.matmul(&a, &b, &y, size, size, size)
         .expect("multiplies");
@@ -59,7 +59,7 @@ fn multiply_with<T: Element + PartialEq>(
 }
 
 /// A convolution of ones with a bias, of more operations than are left to the kernels unmeasured.
-fn convolve_much(ops: &MetalOps) {
+pub fn convolve_much(ops: &MetalOps) {
     let [x, w, bias, y] =
         [16 * 18 * 18, 32 * 16 * 9, 32, 32 * 16 * 16].map(|count| buffer(&vec![1.0f32; count]));
     let (images, weight) = (tensor(&x, &[1, 16, 18, 18]), tensor(&w, &[32, 16, 3, 3]));
@@ -219,7 +219,7 @@ fn metrics_count_what_mps_compute() {
     assert_eq!(spans[0], spans[1]);
 }
 
-fn choices(folder: &Path) -> String {
+pub fn choices(folder: &Path) -> String {
     fs::read_to_string(folder.join("choices.json")).unwrap_or_default()
 }
 
@@ -247,7 +247,6 @@ fn measurements_are_kept_in_a_file() {
                 kept.contains(device().name()) && kept.contains(env!("CARGO_PKG_VERSION")),
                 "{kept}"
             );
-            // A measurement that fails is not kept: the kernels compute, and nobody is told.
             multiply_with(&ops, 128, [1.0f32, 2.0, 256.0], true);
             multiply_with(&ops, 128, [1.0, 2.0, 256.0].map(f16::from_f32), false);
             convolve_much(&ops);

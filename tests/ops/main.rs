@@ -23,3 +23,5 @@ mod rope;
 mod steady;
 mod support;
 mod tensor;
+#[cfg(software_metal)]
+mod without_onednn;
