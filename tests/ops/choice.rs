@@ -7,11 +7,9 @@ use approx::relative_eq;
 use half::f16;
 use metal_bridge::ops::{Binary, Convolution, Element, Matmul, Tensor, Unary};
 use metal_bridge::{Buffer, Choice, Device, Error, MetalOps, ObjectKind};
-use metal_bridge_test_support::{
-    SLACK, count_objects, in_child, in_child_with, print_live_objects, resting_objects,
-    settled_handles, settled_objects,
-};
+use metal_bridge_test_support::{count_objects, in_child, in_child_with};
 
+use crate::steady::assert_steady;
 use crate::support::{buffer, device, metal};
 
 pub fn tensor<'a>(buffer: &'a Buffer, shape: &[usize]) -> Tensor<'a> {
@@ -302,23 +300,10 @@ fn a_steady_loop_of_mps_makes_nothing() {
             tensor(&a, &[1]),
         );
         let of_y = tensor(&y, &[1, 1, 3, 3]);
-        let run = |times: usize| {
-            for _ in 0..times {
-                ops.matmul(&a, &b, &y, 8, 8, 8).unwrap();
-                let plain = Convolution::<2>::default();
-                ops.convolution(images, weight, Some(bias), &plain, of_y)
-                    .unwrap();
-            }
-        };
-        run(3);
-        let (objects, handles) = (resting_objects(), Device::live_objects());
-        let kernels = made(|| run(500));
-        let left = settled_objects(objects);
-        if left > objects + SLACK {
-            print_live_objects();
-        }
-        assert!(left <= objects + SLACK, "from {objects} objects to {left}");
-        assert!(settled_handles(&handles).same_live(&handles));
-        assert_eq!(kernels, 0);
+        assert_steady(|| {
+            ops.matmul(&a, &b, &y, 8, 8, 8)?;
+            let plain = Convolution::<2>::default();
+            ops.convolution(images, weight, Some(bias), &plain, of_y)
+        });
     });
 }

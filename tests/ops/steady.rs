@@ -2,7 +2,7 @@
 
 use metal_bridge::ops::{
     ArgReduction, Attention, Binary, Comparison, Convolution, Interpolation, Matmul, Norm, Pooling,
-    Random, Reduction, ScanOrder, SortOrder, Tensor, Unary, View, WeightType, Windows,
+    Random, Reduction, ScanOrder, SortOrder, Tensor, Unary, View, Weight, WeightType, Windows,
 };
 use metal_bridge::{
     Batch, Buffer, CompileOptions, Device, LiveObjects, MetalBackend, MetalOps, ObjectKind, Result,
@@ -30,6 +30,7 @@ const PASSING: [ObjectKind; 4] = [
 struct Round {
     ops: MetalOps,
     buffers: [Buffer; 4],
+    weight: Weight,
 }
 
 impl Round {
@@ -40,6 +41,7 @@ impl Round {
         Round {
             ops: MetalOps::new(backend),
             buffers: [(); 4].map(|()| support::buffer(&[1.0f32; 1024])),
+            weight: matrix(&mut rng(1), WeightType::Q8_0, 16, 64, 1.0, 0).weight,
         }
     }
 
@@ -143,6 +145,9 @@ impl Round {
         batch.matmul(Matmul::default(), small(0)?, small(1)?, sums)?;
         let bits = Tensor::of::<u32>(&self.buffers[2], &square)?;
         batch.random_bits(Random::default(), bits)?;
+        let (rows, sums) = (of(0, &[2, 64]), of(2, &[2, 16]));
+        batch.matmul_weights(&self.weight, rows, sums)?;
+        batch.matmul_weights_add(&self.weight, rows, sums)?;
         batch.uniform(Random::default(), 0.0, 1.0, of(2, &square))?;
         let (order, scratch) = (SortOrder::default(), View::new(&self.buffers[3], 1024));
         batch.argsort(
@@ -175,7 +180,7 @@ fn index_of(buffer: &Buffer, count: usize) -> Result<Tensor<'_>> {
 }
 
 /// Runs the round many times, and fails if it leaves or makes something.
-fn assert_steady(round: impl Fn() -> Result<()>) {
+pub fn assert_steady(round: impl Fn() -> Result<()>) {
     (0..WARM_UP).for_each(|_| round().expect("a round"));
     let objects = resting_objects();
     let before = Device::live_objects();
@@ -227,17 +232,17 @@ fn calls_on_slices_and_addresses_make_no_buffers() {
         || {
             count_objects();
             let round = Round::new();
-            let weight = matrix(&mut rng(1), WeightType::Q8_0, 16, 64, 1.0, 0).weight;
+            let weight = &round.weight;
             let [a, b] = [(); 2].map(|()| round.ops.backend().allocate(400).expect("memory"));
             assert_steady(|| {
                 let (a, b) = (a.address.as_ptr().cast::<f32>(), b.address.as_ptr().cast());
                 round.ops.add_ptr(a, b, b, 100)?;
                 for rows in [1, 2, 3] {
                     let x = vec![1.0; rows * 64];
-                    round.ops.qkv_projection(&x, &weight, &weight, &weight)?;
+                    round.ops.qkv_projection(&x, weight, weight, weight)?;
                     round.ops.rms_norm(&x, &[1.0; 64], 1e-5)?;
                     round.ops.silu_multiply(&x, &x)?;
-                    round.ops.embed(&weight, &[3, 1][..rows.min(2)])?;
+                    round.ops.embed(weight, &[3, 1][..rows.min(2)])?;
                 }
                 Ok(())
             });
