@@ -104,14 +104,14 @@ constexpr uid_t nobody = 65534;
 
 // A process that may not read what it writes says so, and leaves a cache that the next one can use.
 void test_umask_without_the_owners_rights() {
-    const fs::path home = folder / "umask";
-    fs::create_directory(home);
+    const fs::path parent = folder / "umask";
+    fs::create_directory(parent);
     fs::permissions(folder, fs::perms::others_exec, fs::perm_options::add);
     use_cache("umask/cache");
     // Root reads everything.
     const auto become_nobody = [&] {
         return geteuid() != 0 ||
-               (chown(home.c_str(), nobody, nobody) == 0 && setgid(nobody) == 0 && setuid(nobody) == 0);
+               (chown(parent.c_str(), nobody, nobody) == 0 && setgid(nobody) == 0 && setuid(nobody) == 0);
     };
     for (const mode_t mask : {0777, 0477}) {
         CHECK(in_child([&] {
@@ -122,7 +122,7 @@ void test_umask_without_the_owners_rights() {
             return failed;
         }));
     }
-    CHECK(in_child([&] { return become_nobody() && compiles(1) && fs::exists(home / "cache" / "locks"); }));
+    CHECK(in_child([&] { return become_nobody() && compiles(1) && fs::exists(parent / "cache" / "locks"); }));
 }
 
 void test_no_descriptors() {
