@@ -61,7 +61,13 @@ fn windows_that_mps_computes_agree() {
     const ROUNDS: usize = 24;
     computed_by_mps(ROUNDS as u64, |by| {
         for round in 0..ROUNDS {
-            let mut case = random_case(&mut rng, false, 0);
+            // A window may be larger than its image: then there is nothing to compute.
+            let mut case = loop {
+                let case = random_case(&mut rng, false, 0);
+                if !case.y().contains(&0) {
+                    break case;
+                }
+            };
             // The biases of the model have gaps.
             case.has_bias = false;
             let strides = [case.x, case.weight(), case.y()].map(|shape| dense(shape, false));
