@@ -35,7 +35,8 @@ typedef struct mtb_mps_array {
     mtb_buffer *buffer;
     /* Bytes, a multiple of an element's size. An array at another offset than zero needs macOS 15. */
     size_t offset;
-    /* MTB_TYPE_FLOAT, MTB_TYPE_HALF, or MTB_TYPE_UINT for indices. */
+    /* MTB_TYPE_FLOAT, MTB_TYPE_HALF, for arrays also MTB_TYPE_BFLOAT, which needs macOS 14; MTB_TYPE_UINT for indices.
+     */
     mtb_data_type data_type;
     /* The number of dimensions that follow, 1 or more. */
     size_t rank;

@@ -37,7 +37,7 @@ pub enum WeightsLayout {
 /// What a [`Convolution2d`] computes (`MPSGraphConvolution2DOpDescriptor`). Where there are two numbers, they are for rows and for columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Convolution2dDescriptor {
-    /// The elements' type: `Float32` or `Float16`.
+    /// The elements' type: `Float32`, `Float16` or `BFloat16`.
     pub data_type: DataType,
     /// The order of the dimensions of input and result.
     pub layout: Layout,
@@ -167,7 +167,7 @@ impl Convolution2d {
 /// What a [`BatchNormalization`] computes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BatchNormalizationDescriptor {
-    /// The elements' type: `Float32` or `Float16`.
+    /// The elements' type: `Float32`, `Float16` or `BFloat16`.
     pub data_type: DataType,
     /// The order of the dimensions of input and result.
     pub layout: Layout,
@@ -261,7 +261,7 @@ impl BatchNormalization {
 /// What a [`ScaledDotProductAttention`] computes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScaledDotProductAttentionDescriptor {
-    /// The elements' type: `Float32` or `Float16`.
+    /// The elements' type: `Float32`, `Float16` or `BFloat16`.
     pub data_type: DataType,
     /// Sequences.
     pub batch: usize,

@@ -17,9 +17,9 @@
 //!
 //! On Apple's systems the kernels are Apple's. On the software Metal they need the library oneDNN.
 //!
-//! Elements are `f32` or `f16`, the types that all of these kernels take. Of Apple's other types, bf16 is for arrays and graphs alone,
-//! and only from macOS 14 on; bytes are for [`MatrixMultiplication`] alone, which then gives `f32`.
-//! [`Ops::matmul`](crate::ops::Ops::matmul) multiplies both, and adds products of bytes up as `i32`.
+//! Elements are `f32` or `f16`; those of arrays, which graphs take too, are also `bf16`, from macOS 14 on. Of Apple's other types, bytes
+//! are for [`MatrixMultiplication`] alone, which then gives `f32`: [`Ops::matmul`](crate::ops::Ops::matmul) multiplies them, and adds
+//! their products up as `i32`.
 //!
 //! ```
 //! use metal_bridge::mps::{self, DataType, Matrix, MatrixMultiplication};

@@ -35,7 +35,7 @@ impl Default for NdArrayMatrixMultiplicationDescriptor {
 /// `result = alpha * op(left) * op(right) + beta * addend`, of the matrices in the last two dimensions
 /// (`MPSNDArrayMatrixMultiplication`). Arrays with fewer than four dimensions count as having sizes of 1 before them. Where the left or
 /// the right array has size 1 in another dimension than the last two, its matrix counts for all of the other one's. The operands are
-/// all `Float32` or all `Float16`; the addend has the result's shape. Needs macOS 15.
+/// all `Float32`, all `Float16` or all `BFloat16`; the addend has the result's shape. Needs macOS 15.
 #[derive(Debug, Clone)]
 pub struct NdArrayMatrixMultiplication(Kernel);
 

@@ -11,6 +11,8 @@ pub enum DataType {
     Float32,
     /// `f16`, of the crate `half`.
     Float16,
+    /// `bf16`, of the same crate: for [`NdArray`] alone. Needs macOS 14.
+    BFloat16,
     /// `u32`, for the columns that [`MatrixFindTopK`](super::MatrixFindTopK) finds.
     UInt32,
 }
@@ -20,7 +22,7 @@ impl DataType {
     pub fn size(self) -> usize {
         match self {
             DataType::Float32 | DataType::UInt32 => 4,
-            DataType::Float16 => 2,
+            DataType::Float16 | DataType::BFloat16 => 2,
         }
     }
 
@@ -28,6 +30,7 @@ impl DataType {
         match self {
             DataType::Float32 => sys::MTB_TYPE_FLOAT,
             DataType::Float16 => sys::MTB_TYPE_HALF,
+            DataType::BFloat16 => sys::MTB_TYPE_BFLOAT,
             DataType::UInt32 => sys::MTB_TYPE_UINT,
         }
     }

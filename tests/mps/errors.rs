@@ -140,6 +140,9 @@ fn operands_of_wrong_shapes_and_types_are_refused() {
     check(invalid, "type", &|b| {
         Matrix::new(b, 4, 4, DataType::Float16)
     });
+    check(invalid, "type", &|b| {
+        Matrix::new(b, 4, 4, DataType::BFloat16)
+    });
     // More matrices than another operand has.
     let two = |b: &Buffer| Matrix::new(b, 4, 4, DataType::Float32).with_matrices(2, 64);
     check(invalid, "x 4 x 4, and should be", &two);

@@ -117,7 +117,7 @@ fn check_convolution(of: &Convolution2dDescriptor, offset: usize) {
 
 #[test]
 fn convolutions() {
-    for data_type in FLOATS {
+    for data_type in ARRAY_FLOATS {
         let plain = Convolution2dDescriptor::new(data_type, 4, 6, [11, 9], [3, 3]);
         let cases = [
             Convolution2dDescriptor::new(data_type, 1, 1, [1, 1], [1, 1]),
@@ -179,10 +179,10 @@ fn convolutions() {
 #[test]
 fn batch_normalizations() {
     let (batch, channels, size) = (2, 5, [3, 7]);
-    for case in 0..16 {
-        let data_type = FLOATS[case & 1];
-        let layout = [Layout::Nchw, Layout::Nhwc][case >> 1 & 1];
-        let (has_gamma, has_beta) = (case & 4 != 0, case & 8 != 0);
+    for case in 0..24 {
+        let data_type = ARRAY_FLOATS[case >> 3];
+        let layout = [Layout::Nchw, Layout::Nhwc][case & 1];
+        let (has_gamma, has_beta) = (case & 2 != 0, case & 4 != 0);
         let offset = if has_gamma { 4 } else { 0 };
         let descriptor = BatchNormalizationDescriptor {
             data_type,
@@ -253,7 +253,7 @@ fn attentions() {
         scale: 0.35,
         mask: None,
     };
-    for data_type in FLOATS {
+    for data_type in ARRAY_FLOATS {
         let plain = ScaledDotProductAttentionDescriptor { data_type, ..none };
         for (case, of) in [
             plain,

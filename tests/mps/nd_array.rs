@@ -40,12 +40,12 @@ fn products_of_arrays_are_broadcast_and_transposed() {
         ([2, 1], [1, 3]),
         ([1, 1], [2, 3]),
     ] {
-        for case in 0..16 {
+        for case in 0..24 {
             let (transpose_left, transpose_right) = (case & 1 != 0, case & 2 != 0);
-            let data_type = FLOATS[case >> 2 & 1];
-            let beta = (case & 8 != 0).then_some(-0.5);
-            let offset = if case & 8 != 0 { 4 } else { 0 };
-            let alpha = if case & 8 != 0 { 2.0 } else { 1.0 };
+            let data_type = ARRAY_FLOATS[case >> 3];
+            let beta = (case & 4 != 0).then_some(-0.5);
+            let offset = if case & 4 != 0 { 4 } else { 0 };
+            let alpha = if case & 4 != 0 { 2.0 } else { 1.0 };
             let pair = |is: bool, a: usize, b: usize| if is { [b, a] } else { [a, b] };
             let [a, b] = pair(transpose_left, m, k);
             let left_shape = [left_batch[0], left_batch[1], a, b];

@@ -1,21 +1,26 @@
 //! Elements with gaps around them, and bounds for what is computed from them.
 
-use half::f16;
+use bytemuck::Pod;
+use half::{bf16, f16};
 use metal_bridge::mps::{DataType, Matrix, NdArray, Vector};
 use metal_bridge::{Buffer, CommandBuffer, StorageMode};
 use metal_bridge_test_support::{device, queue};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
+/// What every operand may have.
 pub const FLOATS: [DataType; 2] = [DataType::Float32, DataType::Float16];
+/// What arrays may have.
+pub const ARRAY_FLOATS: [DataType; 3] = [DataType::Float32, DataType::Float16, DataType::BFloat16];
 
-/// What stands where no element is. `f16` has it exactly.
+/// What stands where no element is. All types have it exactly.
 const GAP: f64 = -77.0;
 
 /// The error of one rounding to the type, relative.
 pub fn rounding(data_type: DataType) -> f64 {
     match data_type {
         DataType::Float16 => 2f64.powi(-11),
+        DataType::BFloat16 => 2f64.powi(-8),
         _ => 2f64.powi(-24),
     }
 }
@@ -182,6 +187,7 @@ impl Elements {
 fn round(data_type: DataType, value: f64) -> f64 {
     match data_type {
         DataType::Float16 => f64::from(f16::from_f64(value)),
+        DataType::BFloat16 => f64::from(bf16::from_f64(value)),
         DataType::Float32 => f64::from(value as f32),
         DataType::UInt32 => f64::from(value as u32),
     }
@@ -192,6 +198,7 @@ fn upload(data_type: DataType, values: &[f64]) -> Buffer {
         .iter()
         .flat_map(|&value| match data_type {
             DataType::Float16 => f16::from_f64(value).to_bits().to_ne_bytes().to_vec(),
+            DataType::BFloat16 => bf16::from_f64(value).to_bits().to_ne_bytes().to_vec(),
             DataType::Float32 => (value as f32).to_ne_bytes().to_vec(),
             DataType::UInt32 => (value as i64 as u32).to_ne_bytes().to_vec(),
         })
@@ -203,19 +210,16 @@ fn upload(data_type: DataType, values: &[f64]) -> Buffer {
 
 fn download(buffer: &Buffer, data_type: DataType) -> Vec<f64> {
     match data_type {
-        DataType::Float16 => {
-            let values = buffer.wait_read::<f16>().unwrap();
-            values.iter().map(|value| f64::from(*value)).collect()
-        }
-        DataType::Float32 => {
-            let values = buffer.wait_read::<f32>().unwrap();
-            values.iter().map(|value| f64::from(*value)).collect()
-        }
-        DataType::UInt32 => {
-            let values = buffer.wait_read::<i32>().unwrap();
-            values.iter().map(|value| f64::from(*value)).collect()
-        }
+        DataType::Float16 => elements_of::<f16>(buffer),
+        DataType::BFloat16 => elements_of::<bf16>(buffer),
+        DataType::Float32 => elements_of::<f32>(buffer),
+        DataType::UInt32 => elements_of::<i32>(buffer),
     }
+}
+
+fn elements_of<T: Pod + Into<f64>>(buffer: &Buffer) -> Vec<f64> {
+    let values = buffer.wait_read::<T>().unwrap();
+    values.iter().map(|value| (*value).into()).collect()
 }
 
 /// Encodes, commits and waits.

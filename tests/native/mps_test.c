@@ -56,6 +56,9 @@ static void encodes_are_checked(void) {
         operands[i] = right;
         operands[i].data_type = (mtb_data_type)0;
         CHECK_FAILS(mtb_mps_kernel_encode(kernel, command_buffer, operands, 2, &error), MTB_INVALID_ARGUMENT, "type 0");
+        operands[i].data_type = MTB_TYPE_BFLOAT;
+        CHECK_FAILS(mtb_mps_kernel_encode(kernel, command_buffer, operands, 2, &error), MTB_INVALID_ARGUMENT,
+                    "type 121");
         operands[i] = right;
         const size_t ranks[] = {0, 1, 4, SIZE_MAX};
         for (int k = 0; k < 4; k++) {

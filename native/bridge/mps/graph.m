@@ -120,9 +120,13 @@ void mtbi_mps_order(mtb_mps_layout layout, size_t batch, size_t channels, size_t
 }
 
 mtb_status mtbi_mps_check_type(mtb_data_type data_type, mtb_error **error, const char *function) {
-    if (data_type == MTB_TYPE_FLOAT || data_type == MTB_TYPE_HALF) return MTB_OK;
-    return mtbi_fail(error, function, MTB_INVALID_ARGUMENT,
-                     "elements of type %u: the kernel takes MTB_TYPE_FLOAT and MTB_TYPE_HALF", (unsigned)data_type);
+    if (!mtbi_mps_is_float(MTBI_MPS_ARRAY, data_type))
+        return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "elements of type %u: the kernel takes %s",
+                         (unsigned)data_type, mtbi_mps_float_names(MTBI_MPS_ARRAY));
+    bool knows_bfloat = false;
+    if (@available(macOS 14.0, *)) knows_bfloat = true;
+    if (data_type != MTB_TYPE_BFLOAT || knows_bfloat) return MTB_OK;
+    return mtbi_fail(error, function, MTB_UNSUPPORTED, "this system's MPSGraph has no bfloat: it needs macOS 14");
 }
 
 mtb_status mtbi_mps_check_picture(mtb_data_type data_type, mtb_mps_layout layout, mtb_error **error,

@@ -5,6 +5,8 @@
 
 MPSDataType mtbi_mps_type(mtb_data_type data_type) {
     if (data_type == MTB_TYPE_UINT) return MPSDataTypeUInt32;
+    if (@available(macOS 14.0, *))
+        if (data_type == MTB_TYPE_BFLOAT) return MPSDataTypeBFloat16;
     return data_type == MTB_TYPE_HALF ? MPSDataTypeFloat16 : MPSDataTypeFloat32;
 }
 

@@ -30,9 +30,20 @@ size_t mtbi_mps_element_size(mtb_data_type data_type) {
     switch (data_type) {
     case MTB_TYPE_FLOAT:
     case MTB_TYPE_UINT: return 4;
-    case MTB_TYPE_HALF: return 2;
+    case MTB_TYPE_HALF:
+    case MTB_TYPE_BFLOAT: return 2;
     default: return 0;
     }
+}
+
+bool mtbi_mps_is_float(mtbi_mps_form form, mtb_data_type data_type) {
+    if (data_type == MTB_TYPE_BFLOAT) return form == MTBI_MPS_ARRAY;
+    return data_type == MTB_TYPE_FLOAT || data_type == MTB_TYPE_HALF;
+}
+
+const char *mtbi_mps_float_names(mtbi_mps_form form) {
+    return form == MTBI_MPS_ARRAY ? "MTB_TYPE_FLOAT, MTB_TYPE_HALF and MTB_TYPE_BFLOAT"
+                                  : "MTB_TYPE_FLOAT and MTB_TYPE_HALF";
 }
 
 static mtb_status check_positive(size_t value, const char *quantity, const char *what, mtb_error **error,
@@ -86,10 +97,10 @@ static const char *shape_text(const size_t *shape, size_t rank, char text[128]) 
 
 static mtb_status check_type(const check *of, mtb_data_type type, const mtb_mps_array *first) {
     mtb_data_type wanted = of->wanted->data_type;
-    if (!wanted && !first && (type == MTB_TYPE_FLOAT || type == MTB_TYPE_HALF)) return MTB_OK;
+    if (!wanted && !first && mtbi_mps_is_float(of->wanted->form, type)) return MTB_OK;
     if (!wanted && !first)
-        return REFUSE(of, MTB_INVALID_ARGUMENT,
-                      "has elements of type %u: the kernel takes MTB_TYPE_FLOAT and MTB_TYPE_HALF", (unsigned)type);
+        return REFUSE(of, MTB_INVALID_ARGUMENT, "has elements of type %u: the kernel takes %s", (unsigned)type,
+                      mtbi_mps_float_names(of->wanted->form));
     if (!wanted) wanted = first->data_type;
     if (type == wanted) return MTB_OK;
     return REFUSE(of, MTB_INVALID_ARGUMENT, "has elements of type %u, and needs type %u", (unsigned)type,

@@ -31,6 +31,9 @@ typedef struct mtbi_mps_operand {
 
 /* Bytes of an element; zero for types that no operand has. */
 size_t mtbi_mps_element_size(mtb_data_type data_type);
+/* Whether operands of this form may have elements of this floating-point type, and all such types, for messages. */
+bool mtbi_mps_is_float(mtbi_mps_form form, mtb_data_type data_type);
+const char *mtbi_mps_float_names(mtbi_mps_form form);
 /* A caller's size, the number of `what`: neither zero nor beyond what Metal takes. */
 mtb_status mtbi_mps_check_size(size_t size, const char *what, mtb_error **error, const char *function);
 /* The same for a stride or a dilation, which `what` names. */
