@@ -1,9 +1,11 @@
 //! Products of tensors with weights: in every form, what the engine's call on plain views gives.
 
-use metal_bridge::ops::{DataType, Tensor, View, Weight, WeightType};
+use metal_bridge::ops::{DataType, Matmul, Tensor, Unary, View, Weight, WeightType};
 use metal_bridge::{Error, Result};
 
-use crate::support::{Guarded, buffer, matrix, metal, ops, refused, rng, run, uniform};
+use crate::support::{
+    Guarded, assert_close, buffer, matrix, metal, ops, refused, rng, run, uniform,
+};
 use crate::tensor::values::read;
 
 const K: usize = 64;
@@ -79,6 +81,57 @@ fn weights_multiply_tensors_in_every_form() -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Decoded weights are a tensor as any other: here `relu(2 W^T x + 3 c + bias)`, with W transposed.
+#[test]
+fn decoded_weights_are_factors_of_general_products() {
+    let mut rng = rng(34);
+    let (ids, rows) = ((0..N as u32).collect::<Vec<_>>(), 5);
+    for kind in WeightType::ALL {
+        let matrix = matrix(&mut rng, kind, N, K, 0.1, 0);
+        let [x, c, bias] = [N * rows, K * rows, rows].map(|count| uniform(&mut rng, count));
+        let (decoded, y) = (
+            Guarded::holding(&[0.0; N * K]),
+            Guarded::holding(&[0.0; K * 5]),
+        );
+        let [x_buffer, c_buffer, bias_buffer] = [&x, &c, &bias].map(|values| buffer(values));
+        let ids = buffer(&ids);
+        run(|encoder| {
+            ops().embed(encoder, &matrix.weight, &ids, decoded.view(), N)?;
+            let options = Matmul {
+                alpha: 2.0,
+                beta: 3.0,
+                c: Some(Tensor::of::<f32>(&c_buffer, &[K, rows])?),
+                bias: Some(Tensor::of::<f32>(&bias_buffer, &[rows])?),
+                activation: Some(Unary::Relu),
+                ..Matmul::default()
+            };
+            let w = Tensor::of::<f32>(decoded.view(), &[N, K])?.permute(&[1, 0])?;
+            let x = Tensor::of::<f32>(&x_buffer, &[N, rows])?;
+            ops().matmul(
+                encoder,
+                options,
+                w,
+                x,
+                Tensor::of::<f32>(y.view(), &[K, rows])?,
+            )
+        });
+        let exact = (0..K * rows).map(|i| {
+            let (row, column) = (i / rows, i % rows);
+            let products =
+                (0..N).map(|k| 2.0 * matrix.exact[k * K + row] * f64::from(x[k * rows + column]));
+            let start = 3.0 * f64::from(c[i]) + f64::from(bias[column]);
+            let (sum, magnitude) = products.fold((start, 4.0), |(sum, magnitude), product| {
+                (sum + product, magnitude + product.abs())
+            });
+            (
+                sum.max(0.0),
+                magnitude * (N as f64 + 4.0) * f64::from(f32::EPSILON),
+            )
+        });
+        assert_close(&format!("{kind:?}"), &y.read::<f32>(), exact);
+    }
 }
 
 #[test]
