@@ -137,6 +137,16 @@ bool write_file(const std::string &path, std::string_view bytes) {
     return close(file) == 0;
 }
 
+std::vector<std::string> folders_of(std::string_view list) {
+    std::vector<std::string> folders;
+    while (!list.empty()) {
+        const std::string_view folder = list.substr(0, list.find(':'));
+        if (!folder.empty()) folders.emplace_back(folder);
+        list.remove_prefix(std::min(folder.size() + 1, list.size()));
+    }
+    return folders;
+}
+
 bool is_missing(const std::string &path) { return access(path.c_str(), F_OK) != 0 && errno == ENOENT; }
 
 namespace {

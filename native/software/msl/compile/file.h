@@ -17,6 +17,8 @@ std::optional<std::string> read_file(const std::string &path,
 bool write_file(const std::string &path, std::string_view bytes);
 // Whether nothing has that name; false if that cannot be told.
 bool is_missing(const std::string &path);
+// The folders of a list with colons between them, as PATH is one.
+std::vector<std::string> folders_of(std::string_view list);
 // The folder and those above it, for this user alone.
 bool make_folders(const std::string &path);
 void remove_tree(const std::string &path) noexcept;

@@ -144,12 +144,9 @@ std::optional<ProcessEnd> spawn(const ProcessStart &start, std::string &error) {
 std::vector<std::string> program_folders() {
     const char *path = std::getenv("PATH");
     std::vector<std::string> folders;
-    for (std::string_view rest = path ? path : ""; !rest.empty();) {
-        const std::string_view folder = rest.substr(0, rest.find(':'));
-        // Whatever folder a later process works in would have its say in what is cached.
-        if (folder.starts_with("/")) folders.emplace_back(folder);
-        rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
-    }
+    // Whatever folder a later process works in would have its say in what is cached.
+    for (std::string &folder : folders_of(path ? path : ""))
+        if (folder.starts_with("/")) folders.push_back(std::move(folder));
     return folders.empty() ? std::vector<std::string>{"/usr/local/bin", "/usr/bin", "/bin"} : folders;
 }
 

@@ -1,7 +1,6 @@
 // Reads the options and runs the preprocessor.
 #include <algorithm>
 #include <cstdlib>
-#include <sstream>
 #include <unistd.h>
 
 #include "library.h"
@@ -36,9 +35,7 @@ std::string string_literal(std::string_view text) {
 
 // SOFTWARE_METAL_INCLUDE: folders, with colons between them, in which every source's #include "..." looks last.
 void add_include_paths_of_environment(std::vector<std::string> &paths) {
-    std::istringstream all(smtl_settings_get()->include);
-    for (std::string path; std::getline(all, path, ':');)
-        if (!path.empty()) paths.push_back(path);
+    for (std::string &path : folders_of(smtl_settings_get()->include)) paths.push_back(std::move(path));
 }
 
 void read_given_options(const smtl_compile_options *options, Options &read) {
