@@ -82,10 +82,10 @@ native: setup-check ## the native code's own tests
 sanitize: setup-check ## the native code and its tests under AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
 	scripts/sanitize
 
-sanitize-kernels: setup ## our kernels, and some that nobody here wrote, under the kernel sanitizer
+sanitize-kernels: setup-check ## our kernels, and some that nobody here wrote, under the kernel sanitizer
 	scripts/sanitize-kernels
 
-sanitize-kernels-all: setup ## the same with all of them (not in CI: half an hour)
+sanitize-kernels-all: setup-check ## the same with all of them (not in CI: half an hour)
 	scripts/sanitize-kernels --all
 
 shuffle: setup ## the tests of all crates but CUDA's on a software Metal that reorders what Metal leaves unordered and poisons memory

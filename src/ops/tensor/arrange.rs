@@ -201,7 +201,7 @@ impl Ops {
         let (mut shape, mut from, mut to) = (Vec::new(), Vec::new(), Vec::new());
         for (axis, (&size, &times)) in x.shape().iter().zip(times).enumerate() {
             let (x_stride, y_stride) = (x.strides()[axis], y.strides()[axis]);
-            if times <= 1 || size == 1 {
+            if times == 1 || size == 1 || y.count() == 0 {
                 shape.push(size * times);
                 from.push(if size == 1 { 0 } else { x_stride });
                 to.push(y_stride);

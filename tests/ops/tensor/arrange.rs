@@ -181,13 +181,24 @@ fn whole_tensors_and_elements_repeat() {
     repeats::<i64>(312);
 }
 
-/// Axes that repeat are two dimensions each; those that repeat no times are one.
+/// Axes that repeat are two dimensions each, but not where nothing is repeated.
 #[test]
 fn tiles_without_elements_take_few_dimensions() {
-    let (x, y) = (buffer(&[1.0f32; 288]), room::<f32>(1));
-    let x = Tensor::of::<f32>(&x, &[2, 4, 2, 6, 3]).unwrap();
-    let y = Tensor::of::<f32>(&y, &[0, 4, 6, 12, 6]).unwrap();
-    run(|encoder| ops().tile(encoder, x, &[0, 1, 3, 2, 2], y));
+    let buffer = buffer(&[1.0f32; 288]);
+    for (shape, times) in [
+        ([2, 4, 2, 6, 3], [0, 1, 3, 2, 2]),
+        ([0, 2, 2, 2, 2], [2; 5]),
+        ([2; 5], [2, 2, 2, 2, 0]),
+        ([0; 5], [2; 5]),
+    ] {
+        let tiled: Vec<usize> = (0..5).map(|axis| shape[axis] * times[axis]).collect();
+        let x = Tensor::of::<f32>(&buffer, &shape).unwrap();
+        let y = room::<f32>(1);
+        let y = Tensor::of::<f32>(&y, &tiled).unwrap();
+        for ops in both() {
+            run(|encoder| ops.tile(encoder, x, &times, y));
+        }
+    }
 }
 
 fn fills<T: Sample>(value: T) {

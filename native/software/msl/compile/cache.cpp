@@ -113,15 +113,17 @@ std::string objection_to(const std::string &path) {
     // First of all: what is refused stays as it was.
     if (std::string objection = objection_to_parents(path); !objection.empty()) return objection;
     std::error_code error;
-    (void)make_folders(path);
+    const bool made = make_folders(path);
+    int cause = errno;
     const Descriptor folder(path, O_DIRECTORY);
-    const char *const cause = std::strerror(errno);
+    if (made) cause = errno;
     if (folder.number() < 0)
-        return std::filesystem::is_symlink(path, error) ? "it is a symbolic link"
-                                                        : std::string("it cannot be made or read: ") + cause;
+        return std::filesystem::is_symlink(path, error)
+                   ? "it is a symbolic link"
+                   : std::string("it cannot be made or read: ") + std::strerror(cause);
     for (const std::string &objection : {objection_to(folder.number()), objection_to_parents(path)})
         if (!objection.empty()) return objection;
-    return TemporaryFolder(path).made() ? "" : "it cannot be written to";
+    return TemporaryFolder(path).made() ? "" : std::string("it cannot be written to: ") + std::strerror(errno);
 }
 
 // What a killed process left behind.

@@ -163,7 +163,10 @@ bool make_folders(const std::string &path) {
     const std::filesystem::path above = std::filesystem::path(path).parent_path();
     const bool lies_in_folder = above.empty() || (above != path && make_folders(above.string()));
     if (lies_in_folder && mkdir(path.c_str(), S_IRWXU) == 0) give_to_owner(path);
-    return std::filesystem::is_directory(path, error);
+    const int cause = errno;
+    if (std::filesystem::is_directory(path, error)) return true;
+    errno = cause;
+    return false;
 }
 
 void remove_tree(const std::string &path) noexcept {
@@ -207,10 +210,11 @@ bool TemporaryFolder::rename_to(const std::string &path) {
 std::string why_not_written(const std::string &folder) {
     constexpr std::size_t block = 4096;
     const TemporaryFolder trial(folder);
+    if (!trial.made()) return std::string(": ") + std::strerror(errno);
     const std::string file = trial.path() + "/block";
     // As many as are open at once while a folder of folders is filled.
     const Descriptor open[] = {{trial.path(), O_DIRECTORY}, {trial.path(), O_DIRECTORY}, {trial.path(), O_DIRECTORY}};
-    if (!trial.made() || !write_file(file, std::string(block, ' '))) {
+    if (!write_file(file, std::string(block, ' '))) {
         if (errno == EFBIG)
             return ": the process may not write files of " + std::to_string(block) + " bytes (ulimit -f)";
         return std::string(": ") + std::strerror(errno);

@@ -19,7 +19,7 @@ bool write_file(const std::string &path, std::string_view bytes);
 bool is_missing(const std::string &path);
 // The folders of a list with colons between them, as PATH is one.
 std::vector<std::string> folders_of(std::string_view list);
-// The folder and those above it, for this user alone.
+// The folder and those above it, for this user alone; false, with `errno`, if it is not there then.
 bool make_folders(const std::string &path);
 void remove_tree(const std::string &path) noexcept;
 

@@ -135,8 +135,8 @@ impl File {
         self.score.borrow_mut().failures.push(failure);
     }
 
-    /// Makes a pipeline of every kernel that is not left out, two at a time, since the last file has no other beside it; `constants` are for those that
-    /// have some.
+    /// Makes a pipeline of every kernel that is not left out, two at a time, since the last file has no other beside it;
+    /// `constants` are for those that have some.
     pub fn make_pipelines(&self, constants: &Constants) {
         let names = Mutex::new(self.names.difference(&self.left_out));
         let made = Mutex::new(Vec::new());

@@ -13,6 +13,8 @@
 
 #include "check.h"
 #include "compiled_source.h"
+#include "msl/compile/cache.h"
+#include "msl/compile/file.h"
 #include "msl/compile/toolchain.h"
 
 namespace fs = std::filesystem;
@@ -125,6 +127,18 @@ void test_umask_without_the_owners_rights() {
     CHECK(in_child([&] { return become_nobody() && compiles(1) && fs::exists(parent / "cache" / "locks"); }));
 }
 
+void test_folders_of_others() {
+    if (geteuid() != 0) return;
+    const fs::path own = folder / "own";
+    fs::create_directory(own);
+    CHECK(in_child([&] {
+        if (setgid(nobody) != 0 || setuid(nobody) != 0) return false;
+        const smtl::msl::Cache cache((own / "cache").string());
+        return says(cache.problem(), "cannot be made or read: Permission denied") &&
+               smtl::msl::why_not_written(own.string()) == ": Permission denied";
+    }));
+}
+
 void test_no_descriptors() {
     use_cache("descriptors");
     for (const rlim_t most : {4, 5, 6, 7}) {
@@ -170,6 +184,7 @@ int main() {
     test_variables_of_the_linker();
     test_limits_of_the_process();
     test_umask_without_the_owners_rights();
+    test_folders_of_others();
     test_no_descriptors();
     test_other_user();
     fs::remove_all(folder);
