@@ -1,21 +1,13 @@
-/* Timeouts on condition variables. macOS can wait on the wall clock only, and somebody may set that clock during the
- * wait. So a long wait is cut into slices, and the monotonic clock measures the deadline. */
+/* Timeouts on condition variables, by the monotonic clock: somebody may set the wall clock during a wait. */
 #include "core/clock.h"
 
 #include <time.h>
 
-enum {
-    NANOSECONDS = 1000000000,
-    SLICE = NANOSECONDS / 4
-};
-
-static uint64_t read_clock(clockid_t clock) {
+uint64_t mtbi_now(void) {
     struct timespec time;
-    clock_gettime(clock, &time);
-    return (uint64_t)time.tv_sec * NANOSECONDS + (uint64_t)time.tv_nsec;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
-
-uint64_t mtbi_now(void) { return read_clock(CLOCK_MONOTONIC); }
 
 uint64_t mtbi_deadline(uint64_t timeout_ns) {
     uint64_t start = mtbi_now();
@@ -33,10 +25,7 @@ bool mtbi_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, uint
         pthread_cond_wait(condition, mutex);
         return true;
     }
-    uint64_t left = mtbi_time_left(deadline);
-    if (left == 0) return false;
-    uint64_t until = read_clock(CLOCK_REALTIME) + (left < SLICE ? left : SLICE);
-    struct timespec time = {.tv_sec = (time_t)(until / NANOSECONDS), .tv_nsec = (long)(until % NANOSECONDS)};
-    pthread_cond_timedwait(condition, mutex, &time);
+    if (mtbi_time_left(deadline) == 0) return false;
+    mtbi_condition_wait_until(condition, mutex, deadline);
     return true;
 }

@@ -20,7 +20,8 @@ DISPATCH_BEGIN
 
 /* `delta` nanoseconds after `when`; DISPATCH_TIME_FOREVER where that is beyond what can be said. */
 dispatch_time_t dispatch_time(dispatch_time_t when, int64_t delta) SMTL_DISPATCH_SYMBOL(dispatch_time);
-/* `delta` nanoseconds after the wall clock's `when`, NULL being now. */
+/* `delta` nanoseconds after the wall clock's `when`, NULL being now. A call that takes such a moment computes when it
+ * comes; if somebody sets the clock after that, the call does not follow. */
 dispatch_time_t dispatch_walltime(const struct timespec *_Nullable when, int64_t delta)
     SMTL_DISPATCH_SYMBOL(dispatch_walltime);
 
