@@ -102,8 +102,7 @@ impl Ops {
 
     /// `y = x . W^T` on tensors: `x` is `[.., weight.columns()]`, `y` is `[.., weight.rows()]` with the same dimensions before
     /// the last, both f32, row-major and without gaps. Weights are of any [`WeightType`]. Kernels and arithmetic are those of
-    /// [`Ops::linear`]. A bias or an activation takes an elementwise call after this one. For a product of another form,
-    /// [`Ops::embed`] with the numbers of all rows decodes the weights, and [`Ops::matmul`] multiplies them.
+    /// [`Ops::linear`]. A bias or an activation takes an elementwise call after this one.
     ///
     /// # Errors
     ///
