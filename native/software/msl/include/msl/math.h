@@ -62,6 +62,16 @@ SMTL_FUNCTION float tanpi_scalar(float x) {
     return __builtin_copysignf(tangent, y);
 }
 
+// Of a power n + 0.5 that it knows, the optimiser makes powi(x, n) * sqrt(x) where functions may be approximate. These
+// factors leave the range of numbers long before the power does. Whole powers stay products.
+#pragma float_control(push)
+#pragma float_control(precise, on)
+SMTL_FUNCTION float power(float x, float y) { return __builtin_powf(x, y); }
+#pragma float_control(pop)
+SMTL_FUNCTION float pow_scalar(float x, float y) {
+    return __builtin_constant_p(y) && y == __builtin_truncf(y) ? __builtin_powf(x, y) : power(x, y);
+}
+
 SMTL_OP1(acos, __builtin_acosf(x))
 SMTL_OP1(acosh, __builtin_acoshf(x))
 SMTL_OP1(asin, __builtin_asinf(x))
@@ -91,8 +101,8 @@ SMTL_OP2(fmod, __builtin_fmodf(x, y))
 SMTL_OP1(log, log_scalar(x))
 SMTL_OP1(log2, log2_scalar(x))
 SMTL_OP1(log10, __builtin_log10f(x))
-SMTL_OP2(pow, __builtin_powf(x, y))
-SMTL_OP2(powr, __builtin_powf(x, y))
+SMTL_OP2(pow, pow_scalar(x, y))
+SMTL_OP2(powr, pow_scalar(x, y))
 SMTL_WHOLE_OP1(rint, __builtin_elementwise_roundeven(x))
 SMTL_OP1(round, __builtin_roundf(x))
 // Rounded twice, which for no float differs from rounding once.
