@@ -45,8 +45,8 @@ void test_powers(smtl_math_mode mode) {
             const double exact = std::pow(double(base), double(exponent));
             const float rounded = float(exact);
             const double tolerance = std::fmax(32 * 0x1p-24 * std::fabs(exact), 0x1p-126);
-            const bool right = std::isfinite(rounded) ? std::fabs(results[i] - exact) <= tolerance
-                                                      : results[i] == rounded || std::fabs(exact) > 3e38;
+            const bool right =
+                std::isfinite(rounded) ? std::fabs(results[i] - exact) <= tolerance : results[i] == rounded;
             if (!CHECK(right))
                 std::fprintf(stderr, "%s(%g, %g) is %g, not %g\n", kernel, base, exponent, results[i], exact);
         }
