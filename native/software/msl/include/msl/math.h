@@ -66,7 +66,13 @@ SMTL_FUNCTION float tanpi_scalar(float x) {
 // factors leave the range of numbers long before the power does. Whole powers stay products.
 #pragma float_control(push)
 #pragma float_control(precise, on)
-SMTL_FUNCTION float power(float x, float y) { return __builtin_powf(x, y); }
+// Of a power of 2^n it makes exp2(n * y), in all modes: the product's rounding is an error of up to 45 units in the
+// last place, but none in double precision.
+SMTL_FUNCTION float power(float x, float y) {
+    return __builtin_constant_p(x) && __builtin_bit_cast(uint32_t, x) << 9 == 0
+               ? float(__builtin_pow(double(x), double(y)))
+               : __builtin_powf(x, y);
+}
 #pragma float_control(pop)
 SMTL_FUNCTION float pow_scalar(float x, float y) {
     return __builtin_constant_p(y) && y == __builtin_truncf(y) ? __builtin_powf(x, y) : power(x, y);
