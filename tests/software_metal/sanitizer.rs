@@ -110,6 +110,42 @@ fn a_correct_kernel_has_no_report() {
     assert!(errors.is_none_or(|text| text.is_empty()));
 }
 
+/// A byte that the CPU writes among others that nobody has written equals fresh memory once in 256 times.
+#[test]
+fn a_byte_that_the_cpu_has_written_has_no_report() {
+    let errors = sanitized("a_byte_that_the_cpu_has_written_has_no_report", || {
+        let device = Device::system_default().unwrap();
+        let library = device
+            .new_library_with_source(
+                "kernel void one(device const uchar *x [[buffer(0)]], device uchar *y [[buffer(1)]]) { y[0] = x[5]; }",
+                &CompileOptions::new(),
+            )
+            .unwrap();
+        let function = library.new_function("one").unwrap();
+        let pipeline = device.new_compute_pipeline_state(&function).unwrap();
+        let queue = device.new_command_queue().unwrap();
+        let y = device.new_buffer(16, StorageMode::Shared).unwrap();
+        for _ in 0..1500 {
+            let x = device.new_buffer(16, StorageMode::Shared).unwrap();
+            x.wait_write_range::<u8>(5..6).unwrap()[0] = 7;
+            let mut commands = queue.command_buffer().unwrap();
+            let mut encoder = commands
+                .compute_command_encoder(DispatchType::Serial)
+                .unwrap();
+            encoder.set_compute_pipeline_state(&pipeline).unwrap();
+            encoder.set_buffer_read_only(&x, 0, 0).unwrap();
+            encoder.set_buffer(&y, 0, 1).unwrap();
+            // SAFETY: the kernel stays inside of both buffers.
+            unsafe { encoder.dispatch_threads(1, 1).unwrap() };
+            encoder.end_encoding().unwrap();
+            commands.commit().unwrap().wait().unwrap();
+        }
+        assert_eq!(y.wait_read::<u8>().unwrap()[0], 7);
+        assert_eq!(sanitizer::report_count(), 0);
+    });
+    assert!(errors.is_none_or(|text| text.is_empty()));
+}
+
 #[test]
 fn an_overrun_is_a_report_and_a_page_fault() {
     let errors = sanitized("an_overrun_is_a_report_and_a_page_fault", || {

@@ -31,8 +31,8 @@ void lazy_pages::clear() {
     if (memory_ != nullptr) madvise(memory_, size_, MADV_DONTNEED);
 }
 
-void written_bytes::set(size_t offset, size_t size, bool value) {
-    uint64_t *const words = bits_.as<uint64_t>();
+void written_bytes::set(lazy_pages &bits, size_t offset, size_t size, bool value) {
+    uint64_t *const words = bits.as<uint64_t>();
     const size_t end = offset + size;
     while (offset < end) {
         const size_t bit = offset % word_bits, count = std::min(word_bits - bit, end - offset);
@@ -45,12 +45,16 @@ void written_bytes::set(size_t offset, size_t size, bool value) {
     }
 }
 
-uint64_t written_bytes::unmarked(size_t offset, size_t size) const {
-    const uint64_t *const words = bits_.as<uint64_t>() + offset / word_bits;
+uint64_t written_bytes::get(const lazy_pages &bits, size_t offset, size_t size) {
+    const uint64_t *const words = bits.as<uint64_t>() + offset / word_bits;
     const size_t bit = offset % word_bits;
-    uint64_t marked = words[0] >> bit;
-    if (bit + size > word_bits) marked |= words[1] << (word_bits - bit);
-    return ~marked & (size == word_bits ? ~uint64_t(0) : (uint64_t(1) << size) - 1);
+    uint64_t found = words[0] >> bit;
+    if (bit + size > word_bits) found |= words[1] << (word_bits - bit);
+    return found & (size == word_bits ? ~uint64_t(0) : (uint64_t(1) << size) - 1);
+}
+
+uint64_t written_bytes::unmarked(size_t offset, size_t size) const {
+    return get(bits_, offset, size) ^ (size == word_bits ? ~uint64_t(0) : (uint64_t(1) << size) - 1);
 }
 
 unsigned char written_bytes::pattern(size_t offset) const {
@@ -59,7 +63,8 @@ unsigned char written_bytes::pattern(size_t offset) const {
 }
 
 void written_bytes::forget(unsigned char *memory, size_t offset, size_t size) {
-    set(offset, size, false);
+    set(bits_, offset, size, false);
+    set(doubts_, offset, size, false);
     if (memory == nullptr) return;
     size_t i = offset;
     for (; i < offset + size && (first_ + i) % 8 != 0; ++i) memory[i] = pattern(i);

@@ -101,24 +101,35 @@ public:
     /* `first`: where in the pattern the memory begins. */
     written_bytes(uint64_t key, size_t first) : key_(key), first_(first) {}
 
-    bool reserve(size_t length) { return bits_.reserve(length / 8 + 2 * sizeof(uint64_t)); }
-    void mark(size_t offset, size_t size) { set(offset, size, true); }
+    bool reserve(size_t length) {
+        const size_t size = length / 8 + 2 * sizeof(uint64_t);
+        return bits_.reserve(size) && doubts_.reserve(size);
+    }
+    void mark(size_t offset, size_t size) { set(bits_, offset, size, true); }
+    /* Notes that a kernel has read what may be fresh. */
+    void doubt(size_t offset) { set(doubts_, offset, 1, true); }
+    bool is_doubtful(size_t offset) const { return get(doubts_, offset, 1) != 0; }
     /* Notes that nobody has written the bytes. If `memory` is given, the bytes themselves get the pattern. */
     void forget(unsigned char *memory, size_t offset, size_t size);
     /* The bytes, at most 64, that no kernel has written: a bit for each. */
     uint64_t unmarked(size_t offset, size_t size) const;
     /* Whether the byte still is as fresh memory is. */
     bool is_fresh(const unsigned char *memory, size_t offset) const { return memory[offset] == pattern(offset); }
-    void clear() { bits_.clear(); }
+    void clear() {
+        bits_.clear();
+        doubts_.clear();
+    }
     uint64_t key() const { return key_; }
 
 private:
-    void set(size_t offset, size_t size, bool value);
+    static void set(lazy_pages &bits, size_t offset, size_t size, bool value);
+    /* At most 64 bits. */
+    static uint64_t get(const lazy_pages &bits, size_t offset, size_t size);
     unsigned char pattern(size_t offset) const;
 
     uint64_t key_;
     size_t first_;
-    lazy_pages bits_;
+    lazy_pages bits_, doubts_;
 };
 
 }  // namespace smtl::sanitize

@@ -7,9 +7,10 @@
 namespace smtl::sanitize {
 namespace {
 
-/* A read counts only if so many bytes in a row equal fresh memory. Bytes that somebody has written do so by chance once
- * in four thousand million times. */
-constexpr size_t least_fresh = 4;
+/* A read counts only if so many bytes in a row equal fresh memory, and kernels have read so many of them. Bytes that
+ * the CPU has written among others that nobody has written equal it by chance: one in 256 times, two in 65,536 times.
+ */
+constexpr size_t least_fresh = 4, least_read = 2;
 constexpr size_t longest = 64;
 
 /* Vectors of three are read as vectors of four, whose fourth component nobody has written. */
@@ -23,21 +24,30 @@ bool is_fourth_component(size_t size, uint64_t unwritten) {
 
 /* The bytes, at most 64, that nobody has written. */
 static uint64_t unwritten_bytes(const smtl_watched &watched, size_t offset, size_t size) {
-    const written_bytes &written = *watched.written;
+    written_bytes &written = *watched.written;
     uint64_t unwritten = written.unmarked(offset, size);
     if (unwritten == 0 || is_threadgroup(watched.kind)) return unwritten;
-    /* The CPU may have written them, but not if they and their neighbours equal fresh memory. */
+    /* The CPU may have written them, but hardly if they and their neighbours equal fresh memory. */
     const auto *const memory = reinterpret_cast<const unsigned char *>(watched.base);
+    const auto is_fresh = [&](size_t at) { return written.unmarked(at, 1) != 0 && written.is_fresh(memory, at); };
+    for (size_t i = 0; i < size; ++i)
+        if (is_fresh(offset + i))
+            written.doubt(offset + i);
+        else
+            unwritten &= ~(uint64_t(1) << i);
+    if (unwritten == 0) return 0;
     const size_t begin = offset - std::min(offset, least_fresh);
     const size_t end = std::min(offset + size + least_fresh, watched.length);
-    size_t fresh = 0, longest_run = 0;
+    size_t fresh = 0, read = 0, most_fresh = 0, most_read = 0;
     for (size_t at = begin; at < end; ++at) {
-        const bool is_fresh = written.unmarked(at, 1) != 0 && written.is_fresh(memory, at);
-        fresh = is_fresh ? fresh + 1 : 0;
-        if (at >= offset && (is_fresh || at <= offset + size)) longest_run = std::max(longest_run, fresh);
-        if (at >= offset && at < offset + size && !is_fresh) unwritten &= ~(uint64_t(1) << (at - offset));
+        fresh = is_fresh(at) ? fresh + 1 : 0;
+        read = fresh > 0 && written.is_doubtful(at) ? read + 1 : 0;
+        /* Of the read, or next to it. */
+        if (at >= offset && at - offset <= size) most_read = std::max(most_read, read);
+        if (at >= offset && (fresh > 0 || at - offset <= size)) most_fresh = std::max(most_fresh, fresh);
     }
-    return longest_run >= std::min(least_fresh, watched.length) ? unwritten : 0;
+    const bool enough = most_fresh >= std::min(least_fresh, watched.length) && most_read >= least_read;
+    return enough ? unwritten : 0;
 }
 
 void checked_launch::check_written(smtl_watched &watched, size_t offset, size_t size, uint32_t how, const void *pc) {

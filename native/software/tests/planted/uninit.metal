@@ -31,7 +31,7 @@ kernel void device_memory(device int *a [[buffer(0)]], device int *b [[buffer(1)
     device uchar *bytes = (device uchar *)(fresh + 40);
     bytes[a[5]] = 1;
     b[7] = bytes[a[5]];
-    b[8] = bytes[a[12]]; // BUG
+    b[8] = bytes[a[12]] + bytes[a[13]]; // BUG
 }
 
 kernel void vectors(device float4 *a [[buffer(0)]], device float4 *b [[buffer(1)]], device float4 *fresh [[buffer(3)]],
