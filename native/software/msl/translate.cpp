@@ -49,7 +49,7 @@ void run_passes(Source &source, Translation &translation) {
     if (!checking) edit_shift_counts(source);
     if (!checking) synchronize_lanes(source, declarations, variables);
     define_evaluated_constants(source, constants);
-    edit_constant_queries(source, translation);
+    edit_constant_queries(source, constants, translation);
     if (checking) check_explicit_spaces(source, declarations);
     if (checking) check_recursion(source, declarations);
 

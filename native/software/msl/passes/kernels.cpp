@@ -55,6 +55,7 @@ private:
         std::size_t most_arguments = 0;
     };
 
+    void refuse_results(const Declaration &declaration);
     std::string register_kernel(const Scope &scope, Index at, std::string name, const std::string &address,
                                 std::vector<KernelParameter> parameters, const std::string &thread_limit);
 
@@ -83,7 +84,8 @@ std::string KernelDefinitions::register_kernel(const Scope &scope, Index at, std
     const std::string number = std::to_string(translation_.kernels.size());
     const std::string identifier = "smtl_kernel_" + number;
     const std::string indices = "smtl_indices_" + number;
-    std::string text = " [[maybe_unused]] static constexpr auto " + identifier + " = " + address + ";";
+    std::string text =
+        " [[maybe_unused]] static constexpr auto " + identifier + " = " + address + "->*::smtl::kernel_address;";
     text += " [[maybe_unused]] static constexpr unsigned " + indices + "[] = {" + describe_indices(parameters) + "};";
     std::string limit;
     if (!thread_limit.empty()) {
@@ -96,14 +98,22 @@ std::string KernelDefinitions::register_kernel(const Scope &scope, Index at, std
     return text;
 }
 
+// What a name or `auto` stands for is only known to the compiler, which has the assertion behind the kernel.
+void KernelDefinitions::refuse_results(const Declaration &declaration) {
+    bool returns_nothing = false, returns_number = false;
+    for (Index i = declaration.template_parameters ? declaration.template_parameters->end : declaration.begin;
+         i < declaration.name_begin; i = source_.skip_part(i, declaration.name_begin)) {
+        returns_nothing = returns_nothing || source_[i].is("void");
+        returns_number = returns_number || names_arithmetic_type(source_[i].text);
+    }
+    if (returns_number && !returns_nothing) source_.problem(declaration.name_begin, "a kernel must return 'void'");
+}
+
 void KernelDefinitions::define(const Declaration &declaration) {
     const Index body_end = declaration.body.end - 1;
     const Range name_range{declaration.name_begin, declaration.name_end};
     const std::string name = source_.spelling(name_range);
-    bool returns_nothing = false;
-    for (Index i = declaration.begin; i < declaration.name_begin; ++i)
-        returns_nothing = returns_nothing || source_[i].is("void");
-    if (!returns_nothing) source_.problem(declaration.name_begin, "a kernel must return 'void'");
+    refuse_results(declaration);
     std::vector<KernelParameter> parameters = read_parameters(source_, *declaration.parameters, true);
     addressed_arguments_.mark(declaration.body, parameters);
     if (declaration.template_parameters && !declaration.template_parameters->empty()) {

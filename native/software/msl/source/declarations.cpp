@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "attributes.h"
+#include "literal.h"
 
 namespace smtl::msl {
 namespace {
@@ -39,11 +40,8 @@ Declaration read_head(const Source &source, Index begin, Index end) {
                 if (attribute.name == "max_total_threads_per_threadgroup")
                     declaration.thread_limit = attribute.arguments;
                 if (attribute.name != "host_name") continue;
-                for (Index a = attribute.arguments.begin; a < attribute.arguments.end; ++a) {
-                    const std::string_view text = source[a].text;
-                    if (source[a].kind == TokenKind::string && text.size() >= 2)
-                        declaration.host_name += text.substr(1, text.size() - 2);
-                }
+                for (Index a = attribute.arguments.begin; a < attribute.arguments.end; ++a)
+                    if (source[a].kind == TokenKind::string) declaration.host_name += string_contents(source[a].text);
             }
             i = past;
         } else if (token.is("template")) {

@@ -96,6 +96,16 @@ std::string rounded_once(std::string_view text, Format format) {
 
 }  // namespace
 
+std::string_view string_contents(std::string_view text) {
+    const std::size_t open = std::min(text.find('"') + 1, text.size());
+    const std::size_t close = std::max(text.rfind('"'), open);
+    std::string_view contents = text.substr(open, close - open);
+    if (!text.starts_with('R')) return contents;
+    // R"delimiter(contents)delimiter"
+    const std::size_t begin = contents.find('(') + 1;
+    return contents.substr(begin, std::max(contents.rfind(')'), begin) - begin);
+}
+
 std::string written_literal(std::string_view text) {
     const bool hexadecimal = text.starts_with("0x") || text.starts_with("0X");
     if (!hexadecimal && (text.ends_with("h") || text.ends_with("H")) &&

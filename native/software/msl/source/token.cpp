@@ -18,9 +18,9 @@ bool continues_identifier(char c) { return starts_identifier(c) || is_digit(c); 
 
 // `>>` stays two tokens: closing template brackets are matched one by one, and adjacent tokens are written back
 // adjacent. `>>=` closes none.
-constexpr std::array<std::string_view, 24> long_punctuators = {"<<=", ">>=", "...", "->*", "::", "->", "++", "--",
-                                                               "<<",  "<=",  ">=",  "==",  "!=", "&&", "||", "+=",
-                                                               "-=",  "*=",  "/=",  "%=",  "&=", "|=", "^=", ".*"};
+constexpr std::array<std::string_view, 28> long_punctuators = {
+    "<<=", ">>=", "...", "->*", "::", "->", "++", "--", "<<", "<=", ">=", "==", "!=", "&&",
+    "||",  "+=",  "-=",  "*=",  "/=", "%=", "&=", "|=", "^=", ".*", "<:", ":>", "<%", "%>"};
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 11> operator_words = {{{"and", "&&"},
                                                                                            {"and_eq", "&="},
@@ -105,6 +105,8 @@ private:
         if (c == '"') return scan_quoted('"', TokenKind::string);
         if (c == '\'') return scan_quoted('\'', TokenKind::character);
         for (std::string_view punctuator : long_punctuators) {
+            // `f<::g>` has no `<:`; `a<:::g:>` does.
+            if (punctuator == "<:" && at(2) == ':' && at(3) != ':' && at(3) != '>') continue;
             if (source_.substr(position_, punctuator.size()) == punctuator) {
                 position_ += punctuator.size();
                 return TokenKind::punctuator;

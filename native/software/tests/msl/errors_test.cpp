@@ -135,6 +135,10 @@ void test_broken_sources() {
     wrong("vertex float4 v() { return float4(0); }\n",
           "program_source:1:1: error: 'vertex' functions are not supported");
     wrong("kernel int k(device int *x) { return x[0]; }\n", "program_source:1:12: error: a kernel must return 'void'");
+    wrong("using number = int;\nkernel number k(device int *x) { return x[0]; }\n",
+          "program_source:2: error: a kernel must return 'void'");
+    wrong("kernel void k(device int *x) {\n  x<:0:> = 1;\n}\n",
+          "program_source:2:4: error: '<:' is not supported: write '['");
     wrong("kernel void k(device int *x, int c [[user(name)]]) { x[0] = c; }\n",
           "program_source:1:38: error: kernel parameters with [[user]] are not supported");
     wrong("kernel void k(device int *x [[bufer(1)]]) { x[0] = 1; }\n",

@@ -113,6 +113,15 @@ kernel void k(device float *a [[function_constant(has_s)]]) {
         result_of("constant long4 wide [[function_constant(7)]];\n"
                   "kernel void k(device float *a) { a[0] = wide.x * 1000 + wide.y * 100 + wide.z + (wide.w >> 39); }\n",
                   {wide}) == 805);
+    // Other scopes know them by declarations.
+    const std::string known = "namespace a { constant int x [[function_constant(8)]], y [[function_constant(9)]]; }\n"
+                              "namespace b { using a::x, a::y; using ::n; }\nusing b::y;\n";
+    for (const auto &[value, code] :
+         {std::pair(-2, "using b::x; a[0] = is_function_constant_defined(x) ? x : 7;"),
+          std::pair(7, "a[0] = is_function_constant_defined(y) ? y : 7;"),
+          std::pair(3, "a[0] = is_function_constant_defined(b::n) && !is_function_constant_defined(b::y) ? b::n : 7;")})
+        CHECK(result_of(known + "kernel void k(device float *a) { " + code + " }\n",
+                        {constant(0, type_int, 3), constant(8, type_int, -2)}) == value);
     // They lie in the constant address space.
     CHECK(result_of("float f(constant int &x, constant bool *y) { return x + *y; }\n"
                     "template <class T> T g(constant T &x) { return x; }\n"

@@ -28,6 +28,12 @@ template [[host_name("deep_half")]] kernel void outer::inner::deep<half>(device 
 namespace {
 kernel void hidden(device float *a) { a[0] = 5; }
 }
+using nothing = void;
+template <bool> struct chosen { using type = void; };
+[[host_name(R"-(raw (")-")]] kernel nothing alias(device float *a) { a[0] = 6; }
+kernel chosen<(2 > 1)>::type dependent(device float *a) { a[0] = 7; }
+kernel auto deduced(device float *a) { a[0] = 8; }
+kernel auto trailing(device float *a) -> void { a[0] = 9; }
 template <typename T> kernel void never(device T *a) { a[0] = T(1); }
 float kernel_helper(float x) { return x; }
 struct S { int kernel_count; };
@@ -36,12 +42,14 @@ struct S { int kernel_count; };
     std::fprintf(stderr, "%s", library.log.c_str());
     CHECK(library.names() == std::vector<std::string>{"plain", "attribute", "from_list", "from_type", "from_decltype",
                                                       "renamed", "outer::inner::nested", "deep_float", "deep_half",
-                                                      "hidden"});
+                                                      "hidden", "raw (\"", "dependent", "deduced", "trailing"});
     std::vector<float> a(4), b = {5};
     CHECK(run(library.specialize("from_list", {}), {&a, &b}, 4).empty() && a[3] == 5);
     CHECK(run(library.specialize("outer::inner::nested", {}), {&a}, 1).empty() && a[0] == 3);
     CHECK(run(library.specialize("deep_float", {}), {&a}, 1).empty() && a[0] == 4);
     CHECK(run(library.specialize("hidden", {}), {&a}, 1).empty() && a[0] == 5);
+    CHECK(run(library.specialize("raw (\"", {}), {&a}, 1).empty() && a[0] == 6);
+    CHECK(run(library.specialize("trailing", {}), {&a}, 1).empty() && a[0] == 9);
     std::string error;
     CHECK(library.specialize("never", {}, &error).empty() && error.find("'never'") != std::string::npos);
 }

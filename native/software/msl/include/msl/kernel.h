@@ -34,6 +34,15 @@ template <class... Taken> constexpr unsigned automatic_index(unsigned n, Taken..
 }
 
 #if !defined(__OPENCL_CPP_VERSION__)
+// `&k->*kernel_address` is the address of a kernel.
+struct kernel_address_mark {};
+constexpr kernel_address_mark kernel_address{};
+template <class Result, class... Parameter>
+constexpr auto operator->*(Result (*kernel)(Parameter...), kernel_address_mark)
+    __attribute__((diagnose_if(!metal::is_void_v<Result>, "a kernel must return 'void'", "error"))) {
+    return kernel;
+}
+
 // The type of what lies elsewhere than in a thread's own memory.
 template <class T> constexpr bool in_space = !metal::is_same_v<T, typename metal::remove_addrspace<T>::type>;
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace smtl::msl {
@@ -60,6 +61,9 @@ constexpr std::array<std::string_view, 21> refused_pragmas = {
     "pop_macro",  "push_macro", "redefine_extname", "section",  "strict_gs_check", "vtordisp",  "weak"};
 constexpr std::array<std::string_view, 8> words = {"asm",     "__asm",    "__asm__",      "__declspec",
                                                    "_Pragma", "__pragma", "thread_local", "__thread"};
+// Other spellings of brackets, by which no pass would find what they enclose.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> digraphs = {
+    {{"<:", "["}, {":>", "]"}, {"<%", "{"}, {"%>", "}"}}};
 // Names of our own, among them macros that make words of words.
 constexpr std::array<std::string_view, 3> prefixes = {"SMTL_", "smtl_", "__int_c"};
 
@@ -193,6 +197,10 @@ void refuse_what_metal_has_not(Source &source) {
         if (joined || joins_lines(token.leading))
             source.problem(i, "there must be nothing between '\\' and the end of the line");
         if (token.is("[") && i + 1 < source.size() && source[i + 1].is("[")) refuse_attribute_list(source, i);
+        for (const auto &[digraph, bracket] : digraphs)
+            if (token.is(digraph))
+                source.problem(i,
+                               "'" + std::string(digraph) + "' is not supported: write '" + std::string(bracket) + "'");
         if (!token.is_identifier()) continue;
         if (token.text.starts_with("atomic")) refuse_atomic_type(source, i);
         const bool ours = std::any_of(prefixes.begin(), prefixes.end(),

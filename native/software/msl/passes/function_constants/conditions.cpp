@@ -36,7 +36,7 @@ std::string evaluation(Source &source, ProgramConstants &constants, Range range,
         // A `>>` is two tokens.
         text += text.empty() || source[i].leading.empty() ? "" : " ";
         if (source[i].is("is_function_constant_defined")) {
-            const auto [past, query] = constant_query(source, i, range.end);
+            const auto [past, query] = constant_query(source, constants, i, range.end);
             text += query;
             i = past - 1;
         } else if (has_function(source, constants, i)) {

@@ -64,6 +64,8 @@ void declare_function_constants(Source &source, const Declaration &declaration, 
         function_constant.name = std::string(source[name].text);
         function_constant.token = name;
         function_constant.type = type;
+        constants.by_name.emplace(function_constant.name,
+                                  ProgramConstants::Constant{declaration.scope, type, {}, last});
         if (source.checking()) {
             source[name].appended = " = {}";
             source[last].appended += " __constant bool smtl_defined_" + function_constant.name + " = true;";
@@ -79,8 +81,6 @@ void declare_function_constants(Source &source, const Declaration &declaration, 
                           "\") __attribute__((visibility(\"hidden\")));" + facts +
                           (more ? " extern constant " + type : ""));
         function_constant.index = qualified(*declaration.scope, number);
-        constants.by_name.emplace(function_constant.name,
-                                  ProgramConstants::Constant{declaration.scope, type, {}, last});
         translation.constants.push_back(std::move(function_constant));
     }
     source[constant].replace(source.checking() ? "__constant" : "extern constant");

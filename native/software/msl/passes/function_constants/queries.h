@@ -1,18 +1,19 @@
-// `is_function_constant_defined(ns::flag)` becomes ` (ns::smtl_defined_flag)`.
+// `is_function_constant_defined(ns::flag)` becomes `(::ns::smtl_defined_flag)`.
 #pragma once
 
 #include <string>
 #include <utility>
 
-#include "msl/source/source.h"
+#include "conditions.h"
 
 namespace smtl::msl {
 
 // Past the query that begins there, and what stands for it.
-std::pair<Index, std::string> constant_query(const Source &source, Index begin, Index end);
+std::pair<Index, std::string> constant_query(const Source &source, const ProgramConstants &constants, Index begin,
+                                             Index end);
 
 // Before: `translation` lists all function constants. After: no query is written, and the list says which constants are
 // asked for and may be missing.
-void edit_constant_queries(Source &source, Translation &translation);
+void edit_constant_queries(Source &source, const ProgramConstants &constants, Translation &translation);
 
 }  // namespace smtl::msl
