@@ -321,9 +321,10 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
     }
     // Infinities and NaNs stay what they are in the fast mode too: the language lets a compiler assume that there are
     // none, and kernels that mask with -INFINITY rely on compilers that do not. Refined estimates of reciprocal roots
-    // make NaNs of infinity and zero, so none are used.
-    for (const char *argument : {"-ffp-contract=fast", "-fassociative-math", "-freciprocal-math", "-fno-signed-zeros",
-                                 "-fapprox-func", "-mrecip=none"}) {
+    // make NaNs of infinity and zero, so none are used. Nor do reciprocals stand for quotients: that of a half is
+    // rounded to a half, where 49 / 49 is not 1 and all that is divided by 1e-5 is infinite.
+    for (const char *argument :
+         {"-ffp-contract=fast", "-fassociative-math", "-fno-signed-zeros", "-fapprox-func", "-mrecip=none"}) {
         arguments.emplace_back(argument);
     }
     return arguments;

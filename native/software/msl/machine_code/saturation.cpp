@@ -41,12 +41,12 @@ std::string define(std::string_view name) {
         const std::string narrow = from == "f16" ? "half" : "bfloat";
         text += narrow + " %narrow) alwaysinline nounwind {\n  %x = fpext " + narrow + " %narrow to float\n";
     }
-    // A NaN is not above the least value either.
+    // A NaN is not above the least value either. But the optimiser forgets that where the source itself has chosen
+    // between x and zero.
     text += "  %above = fcmp ogt float %x, " + spell(least) + "\n  %bounded = select i1 %above, float %x, float " +
             spell(least) + "\n  %integer = fpto" + (is_signed ? "si" : "ui") + " float %bounded to " + to +
             "\n  %over = fcmp oge float %x, " + spell(std::ldexp(1.0, is_signed ? bits - 1 : bits)) +
             "\n  %saturated = select i1 %over, " + to + " " + most + ", " + to + " %integer\n";
-    if (!is_signed) return text + "  ret " + to + " %saturated\n}\n";
     return text + "  %nan = fcmp uno float %x, %x\n  %result = select i1 %nan, " + to + " 0, " + to +
            " %saturated\n  ret " + to + " %result\n}\n";
 }

@@ -1,7 +1,9 @@
-// Every half and every bfloat, in functions whose results depend on what the type can hold.
+// Every half and every bfloat, in functions whose results depend on what the type can hold, and the order of their
+// arithmetic.
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <vector>
 
 #include "check.h"
@@ -84,10 +86,71 @@ void test_every_value(const format &type) {
     for (int bits = 0; bits < 1 << 16; ++bits) check_value(type, bits, &y[size_t(results * bits)]);
 }
 
+// Fast math rearranges floats, but not halves, which would overflow: each operation is rounded where it stands.
+void test_order() {
+    metal_program program(R"(
+kernel void run(device half *y, device const half *x, constant half &shared, uint i [[thread_position_in_grid]]) {
+    const half a = x[2 * i], b = x[2 * i + 1];
+    y += 10 * i;
+    y[0] = a * 256.0h * 256.0h;
+    y[1] = a / b * 1000.0h;
+    y[2] = (a / b) * (b / a);
+    y[3] = 0.5h * a + 0.5h * b;
+    y[4] = a / shared;
+    y[5] = (b - a) / shared;
+    y[6] = a / 1e-5h;
+    y[7] = a / b / b;
+    y[8] = a + b - b;
+    y[9] = (half4(a) / half4(b) * half4(1000.0h))[2];
+}
+)",
+                          SMTL_MATH_FAST);
+    ;
+    using half = _Float16;
+    const auto times = [](half p, half q) { return half(float(p) * float(q)); };
+    const auto over = [](half p, half q) { return half(float(p) / float(q)); };
+    const auto plus = [](half p, half q) { return half(float(p) + float(q)); };
+    const std::vector<float> numbers = {1e-5f, 3e-4f, 0.02f, 9, 49, 300, 1000, 40000, 60000};
+    std::vector<half> x;
+    for (float a : numbers)
+        for (float b : numbers) x.insert(x.end(), {half(a), half(b)});
+    for (half shared : {half(49), half(1e-5f), half(40000)}) {
+        std::vector<half> y(5 * x.size());
+        const auto threads = uint32_t(x.size() / 2);
+        if (!CHECK(launch(program.kernel("run"))
+                       .buffer(0, y)
+                       .buffer(1, x)
+                       .constant(2, shared)
+                       .run({threads}, {32})
+                       .empty()))
+            return;
+        for (size_t i = 0; i < threads; ++i) {
+            const half a = x[2 * i], b = x[2 * i + 1], ratio = times(over(a, b), 1000);
+            const half wanted[] = {times(times(a, 256), 256),
+                                   ratio,
+                                   times(over(a, b), over(b, a)),
+                                   half(0.5f * float(a) + 0.5f * float(b)),
+                                   over(a, shared),
+                                   over(plus(b, -a), shared),
+                                   over(a, half(1e-5f)),
+                                   over(over(a, b), b),
+                                   plus(plus(a, b), -b),
+                                   ratio};
+            for (size_t k = 0; k < 10; ++k) {
+                const half got = y[10 * i + k];
+                if (!CHECK(got == wanted[k] || (got != got && wanted[k] != wanted[k])))
+                    std::fprintf(stderr, "%zu of %g and %g by %g: %g, not %g\n", k, double(a), double(b),
+                                 double(shared), double(got), double(wanted[k]));
+            }
+        }
+    }
+}
+
 }  // namespace
 
 int main() {
     test_every_value({true, 0x7c00, 11});
     test_every_value({false, 0x7f80, 8});
+    test_order();
     return check::report("msl/halves_test");
 }

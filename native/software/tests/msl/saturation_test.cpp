@@ -85,6 +85,8 @@ const std::vector<form> forms = {
     {"vector2", "x = vec<I, 2>(vec<F, 2>(F(0), v)).y;"},
     {"vector3", "x = vec<I, 3>(vec<F, 3>(F(0), F(0), v)).z;"},
     {"vector4", "x = vec<I, 4>(vec<F, 4>(F(0), F(0), F(0), v)).w;"},
+    // The same for unsigned types, whose least value is chosen.
+    {"chosen", "const bool all = I(-1) < I(0); x = I(all || !(v < F(0)) ? v : F(0));"},
     {"component", "vec<I, 4> t = vec<I, 4>(0); t.z = v; x = t[2];"},
 };
 
