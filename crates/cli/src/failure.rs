@@ -15,6 +15,9 @@ pub const EXIT_CODES: &str =
 pub enum Failure {
     /// Something failed; what and where.
     Error(String),
+    /// The arguments do not fit together.
+    #[cfg(software_metal)]
+    WrongArguments(&'static str),
     /// There is nothing to run on.
     NoDevice(String),
     /// Something is wrong with what was checked, and the user has been told.
@@ -33,8 +36,10 @@ impl Failure {
     /// Tells the user, and gives the exit code.
     pub fn report(&self) -> ExitCode {
         let (message, code) = match self {
-            Self::Error(message) => (message, 1),
-            Self::NoDevice(message) => (message, 3),
+            Self::Error(message) => (message.as_str(), 1),
+            #[cfg(software_metal)]
+            Self::WrongArguments(message) => (*message, 2),
+            Self::NoDevice(message) => (message.as_str(), 3),
             #[cfg(software_metal)]
             Self::Reported => return ExitCode::from(1),
             Self::BrokenPipe => return ExitCode::SUCCESS,

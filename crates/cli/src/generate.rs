@@ -2,11 +2,12 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IsTerminal, Read, Write};
+use std::num::ParseFloatError;
 use std::ops::ControlFlow;
 
 use metal_bridge::Device;
 use metal_bridge::ops::KvElement;
-use metal_bridge_llama::sampling::Sampling;
+use metal_bridge_llama::sampling::{Sampler, Sampling};
 use metal_bridge_llama::{GenerateOptions, Generation, Session, SessionOptions, StopReason};
 
 use super::failure::Failure;
@@ -35,14 +36,21 @@ pub struct Arguments {
         long,
         value_name = "NUMBER",
         default_value_t = 0.0,
-        allow_negative_numbers = true
+        allow_negative_numbers = true,
+        value_parser = parse_temperature
     )]
     temperature: f32,
     /// Draw from this many of the likeliest tokens; 0 for all
     #[arg(long, value_name = "COUNT", default_value_t = 40)]
     top_k: usize,
     /// Draw from the likeliest tokens that together have this probability
-    #[arg(long, value_name = "NUMBER", default_value_t = 0.95)]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 0.95,
+        allow_negative_numbers = true,
+        value_parser = parse_top_p
+    )]
     top_p: f32,
     /// Seed of the random numbers: equal seeds give equal texts; otherwise a random one
     #[arg(long, value_name = "NUMBER")]
@@ -61,6 +69,29 @@ enum Cache {
     F32,
     /// 16-bit floats: half the memory, rounded
     F16,
+}
+
+fn parse_temperature(text: &str) -> Result<f32, String> {
+    checked(text, |temperature| Sampling {
+        temperature,
+        ..Sampling::default()
+    })
+}
+
+fn parse_top_p(text: &str) -> Result<f32, String> {
+    checked(text, |top_p| Sampling {
+        top_p,
+        ..Sampling::default()
+    })
+}
+
+/// The number in `text`, if one can sample with it.
+fn checked(text: &str, settings: impl Fn(f32) -> Sampling) -> Result<f32, String> {
+    let number = text
+        .parse()
+        .map_err(|error: ParseFloatError| error.to_string())?;
+    Sampler::new(settings(number)).map_err(|error| error.to_string())?;
+    Ok(number)
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {

@@ -76,7 +76,9 @@ struct Report {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.sanitize.sanitize {
         let [path] = &arguments.files[..] else {
-            return Err(Failure::new("--sanitize takes one file at a time"));
+            return Err(Failure::WrongArguments(
+                "--sanitize takes one file at a time",
+            ));
         };
         sanitize::prepare(&arguments.include_paths(path))?;
     } else {

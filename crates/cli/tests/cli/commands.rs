@@ -180,9 +180,17 @@ mod with_a_metal {
         };
         assert_eq!(story("5"), story("5"));
         assert_ne!(story("5"), story("6"));
-        let refused = run(&["generate", "-m", MODEL, "Once", "-t", "-1"]);
-        assert_code(&refused, 1);
-        assert!(text(&refused.stderr).contains("temperature -1 is not a number from 0 up"));
+        for (option, value, message) in [
+            ("-t", "-1", "temperature -1 is not a number from 0 up"),
+            ("-t", "nan", "temperature NaN is not a number from 0 up"),
+            ("-t", "hot", "invalid float literal"),
+            ("--top-p", "2", "top-p 2 is not between 0 and 1"),
+        ] {
+            let refused = run(&["generate", "-m", MODEL, "Once", option, value]);
+            assert_code(&refused, 2);
+            assert!(text(&refused.stderr).contains(message), "{value}");
+            assert!(refused.stdout.is_empty());
+        }
     }
 
     #[test]

@@ -336,7 +336,7 @@ fn what_cannot_be_launched_is_said() {
         .says(&["choose one with --kernel: right, over, races"]);
     folder
         .check(&["kernels.metal", "kernels.metal"])
-        .exits_with(1)
+        .exits_with(2)
         .says(&["--sanitize takes one file at a time"]);
     for wrong in [
         &["--buffer", "0"][..],
