@@ -228,7 +228,7 @@ mtb_status mtb_residency_set_request(mtb_residency_set *set, uint64_t keep_alive
 /* endResidency, and no more requests. */
 mtb_status mtb_residency_set_end(mtb_residency_set *set, mtb_error **error);
 /* addResidencySet: and removeResidencySet: of the queue, which keeps the set's buffers resident for its command
- * buffers. */
+ * buffers. MTB_OUT_OF_RANGE for the 33rd set: at that Metal ends the process. */
 mtb_status mtb_command_queue_add_residency_set(mtb_command_queue *queue, mtb_residency_set *set, mtb_error **error);
 mtb_status mtb_command_queue_remove_residency_set(mtb_command_queue *queue, mtb_residency_set *set, mtb_error **error);
 /* allocatedSize: bytes of what has been committed to the set. */

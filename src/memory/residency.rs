@@ -138,11 +138,12 @@ impl ResidencySet {
 }
 
 impl CommandQueue {
-    /// Makes the set's buffers resident for every command buffer of the queue (`addResidencySet:`).
+    /// Makes the set's buffers resident for every command buffer of the queue (`addResidencySet:`). A queue takes 32 sets.
     ///
     /// # Errors
     ///
-    /// [`Error::WrongDevice`](crate::Error::WrongDevice), [`Error::Unsupported`](crate::Error::Unsupported).
+    /// [`Error::WrongDevice`](crate::Error::WrongDevice), [`Error::Unsupported`](crate::Error::Unsupported);
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange) if the queue has 32 others.
     pub fn add_residency_set(&self, set: &ResidencySet) -> Result<()> {
         let (queue, set) = (self.as_ptr(), set.as_ptr());
         // SAFETY: both are live.

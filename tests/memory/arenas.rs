@@ -85,6 +85,19 @@ fn a_residency_set_has_its_buffers() {
     queue.add_residency_set(&set).unwrap();
     let transfers = memory().transfer_queue(&queue).unwrap();
     transfers.fill(weights.range(0..4), 1u8).run().unwrap();
+    // Metal would end the process at the 33rd.
+    let more: Vec<_> = (1..32)
+        .map(|_| device().new_residency_set().unwrap())
+        .collect();
+    for another in &more {
+        queue.add_residency_set(another).unwrap();
+    }
+    let excess = device().new_residency_set().unwrap();
+    let refused = queue.add_residency_set(&excess).unwrap_err();
+    assert!(matches!(refused, Error::OutOfRange(_)), "{refused}");
+    queue.add_residency_set(&set).unwrap();
+    queue.remove_residency_set(&more[0]).unwrap();
+    queue.add_residency_set(&excess).unwrap();
     queue.remove_residency_set(&set).unwrap();
     set.end().unwrap();
     set.remove(&weights).unwrap();

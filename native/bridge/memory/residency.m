@@ -233,6 +233,24 @@ uint64_t mtb_residency_set_allocated_size(const mtb_residency_set *set) {
     MTBI_LEAVE(0)
 }
 
+/* Where the queue has the set; its count if it has not. Under the queue's mutex. */
+static size_t find_set(const mtb_command_queue *queue, const void *set) {
+    size_t i = 0;
+    while (i < queue->residency_set_count && queue->residency_sets[i] != set) i++;
+    return i;
+}
+
+static mtb_status add_set(mtb_command_queue *queue, mtb_residency_set *set, mtb_error **error, const char *function) {
+    const size_t at = find_set(queue, set->metal);
+    if (at == MTBI_MOST_RESIDENCY_SETS)
+        return mtbi_fail(error, function, MTB_OUT_OF_RANGE,
+                         "the queue has %d residency sets already, the most it takes", MTBI_MOST_RESIDENCY_SETS);
+    if (@available(macOS 15.0, *)) [queue->metal addResidencySet:set->metal];
+    queue->residency_sets[at] = set->metal;
+    if (at == queue->residency_set_count) queue->residency_set_count++;
+    return MTB_OK;
+}
+
 mtb_status mtb_command_queue_add_residency_set(mtb_command_queue *queue, mtb_residency_set *set, mtb_error **error) {
     mtbi_error_clear(error);
     MTBI_ENTER
@@ -240,8 +258,12 @@ mtb_status mtb_command_queue_add_residency_set(mtb_command_queue *queue, mtb_res
     REQUIRE(GIVEN(set));
     REQUIRE(mtbi_check_device(queue->device, set->device, "residency set", error, __func__));
     queue->pooled.is_changed = true;
-    if (@available(macOS 15.0, *)) [queue->metal addResidencySet:set->metal];
-    return MTB_OK;
+    pthread_mutex_lock(&queue->mutex);
+    @try {
+        return add_set(queue, set, error, __func__);
+    } @finally {
+        pthread_mutex_unlock(&queue->mutex);
+    }
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
@@ -251,7 +273,15 @@ mtb_status mtb_command_queue_remove_residency_set(mtb_command_queue *queue, mtb_
     REQUIRE(GIVEN(queue));
     REQUIRE(GIVEN(set));
     REQUIRE(mtbi_check_device(queue->device, set->device, "residency set", error, __func__));
-    if (@available(macOS 15.0, *)) [queue->metal removeResidencySet:set->metal];
+    pthread_mutex_lock(&queue->mutex);
+    @try {
+        if (@available(macOS 15.0, *)) [queue->metal removeResidencySet:set->metal];
+        const size_t at = find_set(queue, set->metal);
+        if (at < queue->residency_set_count)
+            queue->residency_sets[at] = queue->residency_sets[--queue->residency_set_count];
+    } @finally {
+        pthread_mutex_unlock(&queue->mutex);
+    }
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }

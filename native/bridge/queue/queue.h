@@ -44,6 +44,11 @@ typedef struct mtbi_host_copies {
     mtb_event *event;
 } mtbi_host_copies;
 
+/* Metal ends the process if a queue gets more: Apple's feature set tables. */
+enum {
+    MTBI_MOST_RESIDENCY_SETS = 32
+};
+
 struct mtb_command_queue {
     mtbi_handle handle;
     mtb_device *device;
@@ -57,6 +62,9 @@ struct mtb_command_queue {
     _Atomic uint64_t callback_since;
     mtbi_host_functions functions;
     mtbi_host_copies host_copies;
+    /* Those that Metal's queue has, under `mutex`. */
+    const void *residency_sets[MTBI_MOST_RESIDENCY_SETS];
+    size_t residency_set_count;
     /* A queue that was changed for its user is not lent to another. */
     mtbi_pooled pooled;
 };
