@@ -68,6 +68,8 @@ impl<'a> View<'a> {
     /// Whether `extent` from here and the `other_extent` of `other` may have a byte in common.
     pub(crate) fn overlaps(&self, extent: Extent, other: &View<'_>, other_extent: Extent) -> bool {
         self.buffer.is_same(other.buffer)
+            && extent.bytes > 0
+            && other_extent.bytes > 0
             && self.offset < other.offset.saturating_add(other_extent.bytes)
             && other.offset < self.offset.saturating_add(extent.bytes)
             && !self.interleaves(extent, other, other_extent)
