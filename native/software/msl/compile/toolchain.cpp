@@ -240,6 +240,9 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
         // Their conversions to bfloat take every subnormal number for zero.
         "-mno-avx512bf16",
         "-mno-avxneconvert",
+        // Clang 19 commutes a masked comparison of halves that reads a spilled operand, and leaves its predicate as it
+        // was. Halves are computed as floats at the same speed.
+        "-mno-avx512fp16",
 #endif
         "-fPIC",
         "-fvisibility=hidden",

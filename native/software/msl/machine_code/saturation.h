@@ -13,8 +13,7 @@ constexpr bool expands_saturation = false;  // the processor's own conversions s
 #endif
 
 // Clang's intermediate code with each intrinsic of such a conversion as a function of comparisons and selections. On
-// x86-64 LLVM takes vectors apart for the intrinsics, at several times the cost, and makes -32768 of a NaN that is a
-// half (clang 19 with AVX512-FP16).
+// x86-64 LLVM takes vectors apart for the intrinsics, at several times the cost.
 std::string expand_saturation(std::string_view code);
 
 }  // namespace smtl::msl
