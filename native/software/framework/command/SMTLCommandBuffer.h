@@ -31,6 +31,7 @@ typedef struct {
     SMTLCommandEncoder *_encoder; /* the open one, not retained */
     BOOL _encoderLost;
     NSUInteger _debugGroups;
+    NSMutableSet *_residencySets;
     smtl_retained _retained;
     smtl_handlers _scheduledHandlers;
     smtl_handlers _completedHandlers;

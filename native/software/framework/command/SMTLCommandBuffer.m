@@ -67,6 +67,8 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object) {
 
 - (void)releaseWork {
     SMTLRetainedClear(&_retained);
+    [_residencySets release];
+    _residencySets = nil;
     smtl_stream_clear(&_stream);
     SMTLHandlersClear(&_scheduledHandlers);
     SMTLHandlersClear(&_completedHandlers);
@@ -249,7 +251,8 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object) {
 - (void)useResidencySets:(const id<MTLResidencySet>[])residencySets count:(NSUInteger)count {
     for (NSUInteger i = 0; i < count; i++)
         SMTLCheckResidencySet("-[MTLCommandBuffer useResidencySets:count:]", residencySets[i], _device);
-    for (NSUInteger i = 0; i < count; i++) SMTLRetainForCommandBuffer(self, residencySets[i]);
+    _residencySets =
+        SMTLAddResidencySets("-[MTLCommandBuffer useResidencySets:count:]", _residencySets, residencySets, count);
 }
 
 /* --- State -------------------------------------------------------------------------------------------------------- */

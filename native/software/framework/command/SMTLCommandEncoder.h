@@ -16,6 +16,7 @@
     NSUInteger _debugGroups;
     SMTLCommandBufferEncoderInfo *_info;
     NSArray *_attachments; /* of the pass: samples to take at its end */
+    NSMutableSet *_updatedFences;
 }
 - (instancetype)initWithCommandBuffer:(SMTLCommandBuffer *)buffer;
 - (void)setInfo:(SMTLCommandBufferEncoderInfo *)info;
@@ -23,6 +24,10 @@
  * objects. */
 /* Ends an encoder that no caller has received. */
 - (void)abandon;
+/* Notes that the encoder updates the fence, or raises if it waits for one that it has updated: it would wait for
+ * itself.
+ */
+- (void)useFence:(id<MTLFence>)fence updates:(bool)updates where:(const char *)where;
 - (void)takeAttachments:(NSArray *)attachments where:(const char *)where;
 @end
 

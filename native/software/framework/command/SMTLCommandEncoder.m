@@ -8,6 +8,7 @@ void SMTLEncodeFence(const char *where, id<MTLFence> fence, SMTLCommandEncoder *
     SMTL_REQUIRE_ENCODING(encoder, where);
     SMTL_REQUIRE(fence != nil, where, @"fence must not be nil");
     SMTL_REQUIRE(((SMTLFence *)fence)->_device == encoder->_device, where, @"the fence belongs to another device");
+    [encoder useFence:fence updates:op == SMTL_OP_UPDATE_FENCE where:where];
     if (smtl_sanitizer_enabled()) {
         smtl_record_fence *command = smtl_stream_append(&encoder->_buffer->_stream, op, 0, sizeof *command);
         command->fence = (SMTLFence *)fence;
@@ -41,12 +42,21 @@ void SMTLRecordSample(SMTLCommandEncoder *encoder, const char *where, id<MTLCoun
     if (!_ended) [_buffer encoderLost:self];
     [_info release];
     [_attachments release];
+    [_updatedFences release];
     [_buffer release];
     [super dealloc];
 }
 
 - (void)setInfo:(SMTLCommandBufferEncoderInfo *)info {
     _info = [info retain];
+}
+
+- (void)useFence:(id<MTLFence>)fence updates:(bool)updates where:(const char *)where {
+    SMTL_REQUIRE(updates || ![_updatedFences containsObject:fence], where,
+                 @"this encoder has updated the fence: it would wait for itself");
+    if (!updates) return;
+    if (_updatedFences == nil) _updatedFences = [[NSMutableSet alloc] init];
+    [_updatedFences addObject:fence];
 }
 
 - (void)takeAttachments:(NSArray *)attachments where:(const char *)where {

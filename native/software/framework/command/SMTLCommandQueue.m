@@ -151,10 +151,10 @@ static smtl_queue_core *make_core(NSUInteger slots) {
 
 - (void)addResidencySets:(const id<MTLResidencySet>[])residencySets count:(NSUInteger)count {
     @synchronized(self) {
-        if (_residencySets == nil) _residencySets = [[NSMutableSet alloc] init];
         for (NSUInteger i = 0; i < count; i++)
             SMTLCheckResidencySet("-[MTLCommandQueue addResidencySets:count:]", residencySets[i], _device);
-        for (NSUInteger i = 0; i < count; i++) [_residencySets addObject:residencySets[i]];
+        _residencySets =
+            SMTLAddResidencySets("-[MTLCommandQueue addResidencySets:count:]", _residencySets, residencySets, count);
     }
 }
 

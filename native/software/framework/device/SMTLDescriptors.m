@@ -5,6 +5,7 @@ NSErrorDomain const MTLCommandBufferErrorDomain = @"MTLCommandBufferErrorDomain"
 NSString *const MTLCommandBufferEncoderInfoErrorKey = @"MTLCommandBufferEncoderInfoErrorKey";
 
 #define DEFAULT_COMMAND_BUFFERS 64
+#define DEFAULT_THREADGROUP_MEMORY_BINDS 31
 
 @implementation MTLCommandQueueDescriptor
 
@@ -133,6 +134,12 @@ NSString *const MTLCommandBufferEncoderInfoErrorKey = @"MTLCommandBufferEncoderI
 @synthesize inheritBuffers = _inheritBuffers;
 @synthesize maxKernelBufferBindCount = _maxKernelBufferBindCount;
 @synthesize maxKernelThreadgroupMemoryBindCount = _maxKernelThreadgroupMemoryBindCount;
+
+- (instancetype)init {
+    self = [super init];
+    _maxKernelThreadgroupMemoryBindCount = DEFAULT_THREADGROUP_MEMORY_BINDS;
+    return self;
+}
 
 - (id)copyWithZone:(NSZone *)zone {
     MTLIndirectCommandBufferDescriptor *copy = [[[self class] allocWithZone:zone] init];

@@ -2,7 +2,7 @@
  *   8 bytes  "SMTLBIN" and a zero
  *   u32      version, 1
  *   u32      number of kernels
- *   for each: u32 bytes of the name, u64 bytes of the code, u64 checksum of the code, name, code */
+ *   for each: u32 bytes of the name, u64 bytes of the code, u64 checksum of both, name, code */
 #import "SMTLBinaryArchive.h"
 
 #import "SMTLFunction.h"
@@ -13,7 +13,7 @@
 
 NSErrorDomain const MTLBinaryArchiveDomain = @"MTLBinaryArchiveDomain";
 
-#define VERSION 1u
+#define VERSION 2u
 #define MAX_NAME 256u
 
 static const char magic[8] = "SMTLBIN";
@@ -23,11 +23,14 @@ static NSError *archive_error(MTLBinaryArchiveError code, NSString *description)
 }
 
 /* FNV-1a finds damage, not attackers: they could as well have written the program. */
-static uint64_t checksum(NSData *data) {
+static uint64_t add_to_checksum(uint64_t sum, NSData *data) {
     const uint8_t *bytes = [data bytes];
-    uint64_t sum = 0xcbf29ce484222325u;
     for (NSUInteger i = 0; i < [data length]; i++) sum = (sum ^ bytes[i]) * 0x100000001b3u;
     return sum;
+}
+
+static uint64_t checksum(NSData *name, NSData *code) {
+    return add_to_checksum(add_to_checksum(0xcbf29ce484222325u, name), code);
 }
 
 static void put(NSMutableData *data, uint64_t value, size_t bytes) {
@@ -84,7 +87,7 @@ static uint64_t take(reader *from, size_t count) {
         NSData *name = take_data(&from, name_length > MAX_NAME ? UINT64_MAX : name_length);
         NSData *code = take_data(&from, code_length);
         NSString *text = [[[NSString alloc] initWithData:name encoding:NSUTF8StringEncoding] autorelease];
-        if (name == nil || code == nil || text == nil || checksum(code) != sum) return @"the archive is damaged";
+        if (name == nil || code == nil || text == nil || checksum(name, code) != sum) return @"the archive is damaged";
         [_code setObject:code forKey:text];
     }
     return from.failed || from.at != [data length] ? @"the archive is damaged" : nil;
@@ -193,7 +196,7 @@ static NSString *name_of(SMTLFunction *function, char **log) {
             NSData *code = [_code objectForKey:name];
             put(data, [bytes length], 4);
             put(data, [code length], 8);
-            put(data, checksum(code), 8);
+            put(data, checksum(bytes, code), 8);
             [data appendData:bytes];
             [data appendData:code];
         }

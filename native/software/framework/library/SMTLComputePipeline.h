@@ -27,7 +27,7 @@
                     descriptor:(MTLComputePipelineDescriptor *)descriptor
                          error:(NSError **)error;
 /* Autoreleased. */
-- (MTLComputePipelineReflection *)reflection;
+- (MTLComputePipelineReflection *)reflectArguments;
 @end
 
 #endif

@@ -18,6 +18,13 @@ static NSString *what_is_unsupported(MTLComputePipelineDescriptor *descriptor) {
     return nil;
 }
 
+static bool requires_nothing(MTLSize size) { return size.width == 0 && size.height == 0 && size.depth == 0; }
+
+static bool is_threadgroup_of(MTLSize size, NSUInteger most) {
+    if (size.width == 0 || size.height == 0 || size.depth == 0) return false;
+    return size.width <= most && size.height <= most / size.width && size.depth <= most / size.width / size.height;
+}
+
 @implementation SMTLComputePipeline
 
 + (smtl_object_class)objectClass {
@@ -72,8 +79,6 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
     _function = [function retain];
     _supportsIndirect = [descriptor supportIndirectCommandBuffers];
     _shaderValidation = [descriptor shaderValidation];
-    _requiredThreads = [descriptor requiredThreadsPerThreadgroup];
-    if (_requiredThreads.width == 0) _requiredThreads = function->_library->_requiredThreads;
     [self setLabel:[descriptor label]];
     char *log = NULL;
     _kernel = load_kernel(function, &log);
@@ -89,6 +94,16 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
     _maxThreads = limit != 0 ? limit : function->_library->_maxThreads;
     NSUInteger attribute = smtl_library_max_total_threads(function->_library->_library, [function->_name UTF8String]);
     if (attribute != 0 && attribute < _maxThreads) _maxThreads = attribute;
+    MTLSize required = [descriptor requiredThreadsPerThreadgroup];
+    if (requires_nothing(required)) required = function->_library->_requiredThreads;
+    const NSUInteger most = _maxThreads;
+    const bool possible = requires_nothing(required) || is_threadgroup_of(required, most);
+    if (!possible) [self release];
+    SMTL_REQUIRE(possible, where,
+                 @"requiredThreadsPerThreadgroup {%lu, %lu, %lu} must be all zero, or have 1 to %lu threads",
+                 (unsigned long)required.width, (unsigned long)required.height, (unsigned long)required.depth,
+                 (unsigned long)most);
+    _requiredThreads = required;
     if (![self copyArguments]) {
         SMTLStoreError(error, SMTLMakeError(MTLLibraryErrorDomain, MTLLibraryErrorInternal, @"out of memory"));
         [self release];
@@ -126,7 +141,12 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
     [super dealloc];
 }
 
+/* Only pipelines of Metal 4's compiler have it. */
 - (MTLComputePipelineReflection *)reflection {
+    return nil;
+}
+
+- (MTLComputePipelineReflection *)reflectArguments {
     return [[[MTLComputePipelineReflection alloc] initWithArguments:_arguments count:_argumentCount
                                                             library:_function->_library] autorelease];
 }

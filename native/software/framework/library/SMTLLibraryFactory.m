@@ -106,7 +106,7 @@ static NSError *library_error(MTLLibraryError code, NSString *description) {
         pipeline = [[SMTLComputePipeline alloc] initWithDevice:[self device] descriptor:descriptor error:error];
     if (reflection != NULL) {
         bool wanted = (options & (MTLPipelineOptionBindingInfo | MTLPipelineOptionBufferTypeInfo)) != 0;
-        *reflection = wanted ? [pipeline reflection] : nil;
+        *reflection = wanted ? [pipeline reflectArguments] : nil;
     }
     return pipeline;
 }

@@ -160,12 +160,14 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset) {
     SMTL_REQUIRE(SMTLStorageModeOf(options) == SMTLStorageModeOf(_options), where,
                  @"storage mode %lu differs from the heap's %lu", (unsigned long)SMTLStorageModeOf(options),
                  (unsigned long)SMTLStorageModeOf(_options));
-    SMTL_REQUIRE(SMTLCacheModeOf(options) == SMTLCacheModeOf(_options), where,
+    /* Metal ignores the cache mode of private memory. */
+    const bool is_private = SMTLStorageModeOf(options) == MTLStorageModePrivate;
+    SMTL_REQUIRE(is_private || SMTLCacheModeOf(options) == SMTLCacheModeOf(_options), where,
                  @"CPU cache mode %lu differs from the heap's %lu", (unsigned long)SMTLCacheModeOf(options),
                  (unsigned long)SMTLCacheModeOf(_options));
-    SMTL_REQUIRE(SMTLHazardTrackingModeOf(options) == SMTLHazardTrackingModeOf(_options), where,
-                 @"hazard tracking mode %lu differs from the heap's %lu",
-                 (unsigned long)SMTLHazardTrackingModeOf(options), (unsigned long)SMTLHazardTrackingModeOf(_options));
+    SMTL_REQUIRE(SMTLHazardTrackingModeOf(options) == MTLHazardTrackingModeUntracked ||
+                     SMTLHazardTrackingModeOf(_options) == MTLHazardTrackingModeTracked,
+                 where, @"a heap that is not tracked holds no tracked resource");
     return options;
 }
 

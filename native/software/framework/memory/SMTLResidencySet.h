@@ -15,6 +15,10 @@
 - (instancetype)initWithDevice:(SMTLDevice *)device descriptor:(MTLResidencySetDescriptor *)descriptor;
 @end
 
+/* `known` with some more sets, which takes its reference; nil: there were none. Raises if they become too many. */
+NSMutableSet *SMTLAddResidencySets(const char *where, NSMutableSet *known, const id<MTLResidencySet> sets[],
+                                   NSUInteger count);
+
 /* Raises for nil and for another device's set. */
 void SMTLCheckResidencySet(const char *where, id<MTLResidencySet> set, SMTLDevice *device);
 

@@ -2,9 +2,25 @@
 
 #import "support/SMTLError.h"
 
+enum {
+    MAX_SETS = 32 /* on a queue, and on a command buffer: Apple's feature set tables */
+};
+
 void SMTLCheckResidencySet(const char *where, id<MTLResidencySet> set, SMTLDevice *device) {
     SMTL_REQUIRE(set != nil, where, @"residency set must not be nil");
     SMTL_REQUIRE(((SMTLResidencySet *)set)->_device == device, where, @"the residency set belongs to another device");
+}
+
+NSMutableSet *SMTLAddResidencySets(const char *where, NSMutableSet *known, const id<MTLResidencySet> sets[],
+                                   NSUInteger count) {
+    NSMutableSet *all = known != nil ? [known mutableCopy] : [[NSMutableSet alloc] init];
+    for (NSUInteger i = 0; i < count; i++) [all addObject:sets[i]];
+    const NSUInteger total = [all count];
+    if (total > MAX_SETS) [all release];
+    SMTL_REQUIRE(total <= MAX_SETS, where, @"%lu residency sets are more than the %d that Metal takes",
+                 (unsigned long)total, MAX_SETS);
+    [known release];
+    return all;
 }
 
 @implementation SMTLResidencySet

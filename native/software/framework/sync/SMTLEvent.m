@@ -74,6 +74,11 @@ typedef struct smtl_notification {
     return SMTL_OBJECT_SHARED_EVENT;
 }
 
+/* All devices can use it. */
+- (id<MTLDevice>)device {
+    return nil;
+}
+
 static void free_notification(smtl_notification *notification) {
     Block_release(notification->block);
     [notification->listener release];

@@ -81,15 +81,12 @@ static void test_damage(void) {
         [[whole subdataWithRange:NSMakeRange(0, length)] writeToFile:path atomically:NO];
         CHECK(make_archive(path, &error) == nil && [error code] == MTLBinaryArchiveErrorInvalidFile);
     }
-    const NSUInteger offsets[] = {0, 9, 12, 16, 20, 28, 40, [whole length] / 2, [whole length] - 1};
+    const NSUInteger offsets[] = {0, 9, 12, 16, 20, 28, 40, 60, [whole length] / 2, [whole length] - 1};
     for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
         NSMutableData *changed = [[whole mutableCopy] autorelease];
         ((uint8_t *)[changed mutableBytes])[offsets[i]] ^= 0x41;
         [changed writeToFile:path atomically:NO];
-        id<MTLBinaryArchive> read = make_archive(path, &error);
-        /* An archive with a changed name can be read: the name is that of another kernel, which nobody asks for. */
-        CHECK(read == nil || make_archived(describe(library, @"add", read), &error) == nil);
-        [read release];
+        CHECK(make_archive(path, &error) == nil && [error code] == MTLBinaryArchiveErrorInvalidFile);
     }
     CHECK(make_archive([folder stringByAppendingPathComponent:@"missing"], &error) == nil);
     NSURL *nowhere = [NSURL fileURLWithPath:@"/nonexistent/folder/archive"];

@@ -145,8 +145,9 @@ static void test_misuse(void) {
     CHECK_RAISES("not managed", [encoder synchronizeResource:small]);
     CHECK_RAISES("fence must not be nil", [encoder updateFence:(id _Nonnull)nil]);
     id<MTLFence> fence = [device newFence];
-    [encoder updateFence:fence];
     [encoder waitForFence:fence];
+    [encoder updateFence:fence];
+    CHECK_RAISES("this encoder has updated the fence", [encoder waitForFence:fence]);
     [encoder endEncoding];
     CHECK_RAISES("has ended", [encoder fillBuffer:small range:NSMakeRange(0, 1) value:0]);
     CHECK_RAISES("has ended", [encoder endEncoding]);

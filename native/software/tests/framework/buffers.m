@@ -200,14 +200,20 @@ static void test_heap_modes(void) {
     CHECK([second hazardTrackingMode] == MTLHazardTrackingModeTracked);
     CHECK([third hazardTrackingMode] == MTLHazardTrackingModeUntracked);
     CHECK([third cpuCacheMode] == MTLCPUCacheModeWriteCombined);
-    CHECK_RAISES("hazard tracking mode 1 differs from the heap's 2",
-                 [tracked newBufferWithLength:256 options:MTLResourceHazardTrackingModeUntracked]);
-    CHECK_RAISES("hazard tracking mode 2 differs from the heap's 1",
+    id<MTLBuffer> fourth = [tracked newBufferWithLength:256 options:MTLResourceHazardTrackingModeUntracked];
+    CHECK([fourth hazardTrackingMode] == MTLHazardTrackingModeUntracked);
+    CHECK_RAISES("a heap that is not tracked holds no tracked resource",
                  [untracked newBufferWithLength:256 options:MTLResourceHazardTrackingModeTracked]);
     CHECK_RAISES("CPU cache mode 1 differs from the heap's 0",
                  [untracked newBufferWithLength:256 options:MTLResourceCPUCacheModeWriteCombined]);
     CHECK_RAISES("CPU cache mode 0 differs from the heap's 1", [combined newBufferWithLength:256 options:0 offset:0]);
-    for (id object in [NSArray arrayWithObjects:first, second, third, tracked, untracked, combined, nil])
+    /* The cache mode of private memory means nothing. */
+    [descriptor setStorageMode:MTLStorageModePrivate];
+    id<MTLHeap> private = [device newHeapWithDescriptor:descriptor];
+    id<MTLBuffer> fifth = [private newBufferWithLength:256 options:MTLResourceStorageModePrivate offset:0];
+    CHECK(fifth != nil);
+    for (id object in
+         [NSArray arrayWithObjects:first, second, third, fourth, fifth, tracked, untracked, combined, private, nil])
         [object release];
 }
 
@@ -290,7 +296,22 @@ static void test_residency_set(void) {
     [command_buffer useResidencySet:set];
     [command_buffer commit];
     [command_buffer waitUntilCompleted];
+    /* With this one they have as many as Metal takes. */
+    command_buffer = [queue commandBuffer];
+    [command_buffer useResidencySet:set];
+    for (int more = 1; more < 32; more++) {
+        id<MTLResidencySet> another = [[device newResidencySetWithDescriptor:descriptor error:NULL] autorelease];
+        [queue addResidencySet:another];
+        [command_buffer useResidencySet:another];
+    }
+    id<MTLResidencySet> excess = [[device newResidencySetWithDescriptor:descriptor error:NULL] autorelease];
+    CHECK_RAISES("33 residency sets are more than the 32", [queue addResidencySet:excess]);
+    CHECK_RAISES("33 residency sets are more than the 32", [command_buffer useResidencySet:excess]);
+    [queue addResidencySet:set];
+    [command_buffer useResidencySet:set];
+    [command_buffer commit];
     [queue removeResidencySet:set];
+    [queue addResidencySet:excess];
     [set removeAllAllocations];
     [set commit];
     [set endResidency];

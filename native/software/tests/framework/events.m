@@ -19,6 +19,7 @@ static void test_ping_pong(void) {
     id<MTLCommandQueue> queues[2] = {[device newCommandQueue], [device newCommandQueue]};
     id<MTLEvent> event = [device newEvent];
     CHECK([event device] == device);
+    CHECK([[[device newSharedEvent] autorelease] device] == nil);
     id<MTLBuffer> log = [device newBufferWithLength:ROUNDS * 2 + 1 options:0];
     *(uint8_t *)[log contents] = 1;
     id<MTLCommandBuffer> last = nil;

@@ -33,6 +33,7 @@ static MTLIndirectCommandBufferDescriptor *describe(void) {
     [descriptor
         setCommandTypes:MTLIndirectCommandTypeConcurrentDispatch | MTLIndirectCommandTypeConcurrentDispatchThreads];
     [descriptor setMaxKernelBufferBindCount:2];
+    CHECK([descriptor maxKernelThreadgroupMemoryBindCount] == 31);
     [descriptor setMaxKernelThreadgroupMemoryBindCount:1];
     return descriptor;
 }
@@ -189,7 +190,7 @@ static void test_limits(void) {
     for (int i = 0; i < 8; i++) {
         const bool inherits = i % 2, exactly = i / 2 % 2, suits = i / 4;
         id<MTLComputePipelineState> add =
-            make_limited_pipeline(@"add", exactly ? 0 : 4, MTLSizeMake(exactly ? 4 : 0, 1, 1));
+            make_limited_pipeline(@"add", exactly ? 0 : 4, exactly ? MTLSizeMake(4, 1, 1) : MTLSizeMake(0, 0, 0));
         MTLIndirectCommandBufferDescriptor *descriptor = describe();
         [descriptor setInheritPipelineState:inherits];
         id<MTLIndirectCommandBuffer> commands = make_commands(descriptor, 1);

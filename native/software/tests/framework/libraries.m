@@ -156,6 +156,18 @@ static void test_options(void) {
     id<MTLLibrary> library = [device newLibraryWithSource:text options:options error:NULL];
     id<MTLComputePipelineState> pipeline = make_pipeline(library, @"sized");
     CHECK([pipeline maxTotalThreadsPerThreadgroup] == 64 && [pipeline requiredThreadsPerThreadgroup].height == 4);
+    MTLComputePipelineDescriptor *descriptor = [[[MTLComputePipelineDescriptor alloc] init] autorelease];
+    id<MTLFunction> sized = [[library newFunctionWithName:@"sized"] autorelease];
+    [descriptor setComputeFunction:sized];
+    const MTLSize impossible[] = {{65, 1, 1}, {0, 5, 1}, {8, 0, 0}, {1ul << 32, 1ul << 32, 1}};
+    for (size_t i = 0; i < sizeof impossible / sizeof *impossible; i++) {
+        [descriptor setRequiredThreadsPerThreadgroup:impossible[i]];
+        CHECK_RAISES("must be all zero, or have 1 to 64 threads",
+                     [device newComputePipelineStateWithDescriptor:descriptor options:MTLPipelineOptionNone
+                                                        reflection:NULL
+                                                             error:NULL]);
+    }
+    CHECK([pipeline reflection] == nil);
     id<MTLBuffer> values = make_ints(1, 0, 0);
     run(^(id<MTLComputeCommandEncoder> encoder) {
         [encoder setComputePipelineState:pipeline];

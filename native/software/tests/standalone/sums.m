@@ -19,7 +19,9 @@ static id<MTLComputePipelineState> pipeline(id<MTLDevice> device, NSString *path
     NSError *error = nil;
     NSString *source = [NSString stringWithContentsOfFile:path encoding:NSUTF8StringEncoding error:&error];
     if (source == nil) fail(path, error);
-    id<MTLLibrary> library = [device newLibraryWithSource:source options:nil error:&error];
+    MTLCompileOptions *options = [[[MTLCompileOptions alloc] init] autorelease];
+    options.preprocessorMacros = @{@"CHECKED" : @YES, @"TRACED" : @NO};
+    id<MTLLibrary> library = [device newLibraryWithSource:source options:options error:&error];
     if (library == nil) fail(@"the library", error);
     id<MTLFunction> function = [library newFunctionWithName:@"partial_sums"];
     id<MTLComputePipelineState> state = [device newComputePipelineStateWithFunction:function error:&error];
