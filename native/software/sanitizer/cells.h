@@ -2,6 +2,7 @@
 #ifndef SMTL_SANITIZER_CELLS_H
 #define SMTL_SANITIZER_CELLS_H
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -47,14 +48,16 @@ struct cell {
     access reads[2];
 };
 
-/* The cells of one piece of memory. */
+/* The cells of one piece of memory, or of all parts of a shared one. */
 class cell_store {
 public:
     static constexpr size_t granule = 4;
 
+    /* False if there is no address space. */
+    bool reserve(size_t length) { return pages_.as<cell>() || pages_.reserve((length / granule + 1) * sizeof(cell)); }
     /* Calls `visit(cell &)` for the cells of the bytes. */
     template <class Visit> void visit(size_t length, size_t offset, size_t size, Visit visit) {
-        if (!pages_.as<cell>() && !pages_.reserve((length / granule + 1) * sizeof(cell))) return;
+        if (!reserve(length)) return;
         cell *const cells = pages_.as<cell>();
         const size_t end = offset + size;
         while (offset < end) {
@@ -72,6 +75,11 @@ public:
     void release() {
         pages_.release();
         split_.clear();
+    }
+    /* Forgets the accesses to these bytes; others may be visited meanwhile. */
+    void forget(size_t offset, size_t size) {
+        if (cell *const cells = pages_.as<cell>())
+            std::fill(cells + offset / granule, cells + (offset + size + granule - 1) / granule, cell());
     }
 
 private:

@@ -56,7 +56,7 @@ bool checked_launch::bind_argument(uint32_t index) {
         smtl_watched *const slot = slot_for_bytes(index);
         if (slot == nullptr) return false;
         slot->length = launch_.buffer_lengths[index];
-        slot->cells.release();
+        slot->cells->release();
         std::memcpy(smtl_sanitizer_bytes(slot), bound, slot->length);
         bound = smtl_sanitizer_bytes(slot);
     } else if (bound != nullptr && find_watched(reinterpret_cast<uintptr_t>(bound)) == nullptr) {

@@ -139,8 +139,8 @@ void forget_freed() {
 void forget_accesses() {
     const std::lock_guard guard(map().mutex);
     for (const std::atomic<smtl_watched *> &slot : map().by_window)
-        if (smtl_watched *const watched = slot.load(std::memory_order_relaxed)) watched->cells.release();
-    for (const auto &[end, watched] : map().foreign) watched->cells.release();
+        if (smtl_watched *const watched = slot.load(std::memory_order_relaxed)) watched->cells->release();
+    for (const auto &[end, watched] : map().foreign) watched->cells->release();
 }
 
 }  // namespace smtl::sanitize
@@ -174,9 +174,13 @@ smtl_watched *smtl_sanitizer_allocate_part(smtl_watched *whole, size_t offset, s
     made->length = length;
     const std::lock_guard guard(map().mutex);
     const size_t within_page = offset % page_size();
+    if (!whole->cells->reserve(whole->length)) return nullptr;
     if (!map_memory(*made, whole->file, offset - within_page, within_page)) return nullptr;
     if (whole->written && !give_pattern(*made, whole->written->key(), offset)) return nullptr;
     if (fresh && made->written) made->written->forget(bytes_of(*made), 0, length);
+    made->cells = whole->cells;
+    made->whole = whole;
+    made->whole_offset = offset;
     publish(*made);
     return made.release();
 }
@@ -193,7 +197,15 @@ smtl_watched *smtl_sanitizer_watch(void *address, size_t length) {
 void smtl_sanitizer_free(smtl_watched *watched) {
     const std::lock_guard guard(map().mutex);
     watched->freed = true;
-    watched->cells.release();
+    if (watched->whole != nullptr) {
+        /* What an alias of the part does next has nothing to do with it. */
+        watched->cells->forget(watched->whole_offset, watched->length);
+        watched->cells = std::make_shared<cell_store>();
+        watched->whole = nullptr;
+        watched->whole_offset = 0;
+    } else {
+        watched->cells->release();
+    }
     watched->written.reset();
     if (watched->file >= 0) close(watched->file);
     if (watched->in_window) {

@@ -40,7 +40,10 @@ struct smtl_watched {
 
     /* Which bytes kernels have written; NULL: all count as written. */
     std::unique_ptr<smtl::sanitize::written_bytes> written;
-    smtl::sanitize::cell_store cells;
+    /* Who accessed the bytes. Parts of a shared allocation that lie over one another share what is known. */
+    std::shared_ptr<smtl::sanitize::cell_store> cells = std::make_shared<smtl::sanitize::cell_store>();
+    smtl_watched *whole = nullptr; /* of which this is a part: it outlives this */
+    size_t whole_offset = 0;
 
     int file = -1;               /* of a shared allocation */
     uintptr_t mapped = 0;        /* where its pages are; 0: they are the caller's */

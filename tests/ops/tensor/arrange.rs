@@ -73,6 +73,11 @@ fn an_input_may_be_its_part() {
     let error = refused(|encoder| ops().concat(encoder, &[x, part(0, 3)], 0, y));
     let text = "x[1] and y overlap in their buffer";
     assert!(error.to_string().contains(text), "{error}");
+    // One without elements has no byte in common with y, wherever it begins.
+    let nothing = y.narrow(0, 2, 0).unwrap();
+    let whole = [part(0, 2), nothing, part(2, 2)];
+    run(|encoder| ops().concat(encoder, &whole, 0, y));
+    assert_eq!(read::<i32>(&y_buffer), exact);
     let inner = y.narrow(0, 1, 2).unwrap().narrow(1, 1, 1).unwrap();
     run(|encoder| ops().pad(encoder, inner, &[[1, 1], [1, 1]], 7, y));
     assert_eq!(

@@ -1,5 +1,5 @@
-// Comparisons of halves in a kernel with more of them than registers: clang must not swap the operands of one that reads
-// a spilled half. Any change of the kernel, which a generator wrote, hides what clang 19 does with AVX512-FP16.
+// Comparisons of halves in a kernel with more of them than registers: clang must not swap the operands of one that
+// reads a spilled half. Any change of the kernel, which a generator wrote, hides what clang 19 does with AVX512-FP16.
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -65,7 +65,8 @@ void test_watched() {
     for (float v : numbers)
         for (float w : numbers) x.insert(x.end(), {half(v), half(w)});
     std::vector<half> y(results * x.size() / 2);
-    if (!CHECK(launch(program.kernel("k")).buffer(0, y).buffer(1, x).run({uint32_t(x.size() / 2)}, {13}).empty())) return;
+    if (!CHECK(launch(program.kernel("k")).buffer(0, y).buffer(1, x).run({uint32_t(x.size() / 2)}, {13}).empty()))
+        return;
     for (size_t i = 0; i < x.size() / 2; ++i) {
         const auto v = float(x[2 * i]), w = float(x[2 * i + 1]);
         const float sign = std::isnan(v) ? 0 : float((v > 0) - (v < 0));

@@ -1,0 +1,98 @@
+/* The sanitizer knows memory by its bytes: buffers of one heap that lie over one another are in a race like one buffer.
+ */
+#include "framework_kernels.h"
+
+static id<MTLComputePipelineState> increment;
+
+static id<MTLHeap> make_heap(MTLHeapType type) {
+    MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
+    [descriptor setSize:4096];
+    [descriptor setStorageMode:MTLStorageModeShared];
+    [descriptor setType:type];
+    return [[device newHeapWithDescriptor:descriptor] autorelease];
+}
+
+/* Increments both, the second on a queue of its own. Returns the number of reports. */
+static size_t reports_of(id<MTLBuffer> first, id<MTLBuffer> second, bool ordered) {
+    smtl_reports_clear();
+    id<MTLCommandQueue> other = [[device newCommandQueue] autorelease];
+    id<MTLEvent> event = [[device newEvent] autorelease];
+    id<MTLCommandBuffer> commands[] = {[queue commandBuffer], [other commandBuffer]};
+    for (int i = 0; i < 2; i++) {
+        if (ordered && i == 1) [commands[i] encodeWaitForEvent:event value:1];
+        id<MTLComputeCommandEncoder> encoder = [commands[i] computeCommandEncoder];
+        [encoder setComputePipelineState:increment];
+        [encoder setBuffer:i == 0 ? first : second offset:0 atIndex:0];
+        [encoder dispatchThreads:MTLSizeMake(32, 1, 1) threadsPerThreadgroup:MTLSizeMake(32, 1, 1)];
+        [encoder endEncoding];
+        if (ordered && i == 0) [commands[i] encodeSignalEvent:event value:1];
+        [commands[i] commit];
+    }
+    for (int i = 0; i < 2; i++) [commands[i] waitUntilCompleted];
+    return smtl_report_count();
+}
+
+static void test_placed(void) {
+    id<MTLHeap> heap = make_heap(MTLHeapTypePlacement);
+    id<MTLBuffer> buffers[4];
+    const NSUInteger offsets[] = {0, 0, 256, 1024};
+    for (int i = 0; i < 4; i++) {
+        buffers[i] = [[heap newBufferWithLength:i == 0 ? 512 : 128 options:0 offset:offsets[i]] autorelease];
+        memset([buffers[i] contents], 0, [buffers[i] length]);
+    }
+    CHECK(reports_of(buffers[0], buffers[1], false) > 0);
+    CHECK(reports_of(buffers[0], buffers[1], true) == 0);
+    /* The kernel writes 128 bytes of the first. */
+    CHECK(reports_of(buffers[0], buffers[2], false) == 0);
+    CHECK(reports_of(buffers[1], buffers[3], false) == 0);
+}
+
+static void test_made_aliasable(void) {
+    id<MTLHeap> heap = make_heap(MTLHeapTypeAutomatic);
+    id<MTLBuffer> first = [[heap newBufferWithLength:128 options:0] autorelease];
+    [first makeAliasable];
+    id<MTLBuffer> second = [[heap newBufferWithLength:128 options:0] autorelease];
+    CHECK([first heapOffset] == [second heapOffset]);
+    memset([second contents], 0, 128);
+    CHECK(reports_of(first, second, false) > 0);
+    CHECK(reports_of(second, first, true) == 0);
+}
+
+/* A buffer has nothing to do with one that was there before and is gone. */
+static void test_reused(void) {
+    id<MTLHeap> heap = make_heap(MTLHeapTypeAutomatic);
+    NSUInteger offset = NSUIntegerMax;
+    for (int i = 0; i < 8; i++) {
+        @autoreleasepool {
+            id<MTLBuffer> buffer = [[heap newBufferWithLength:128 options:0] autorelease];
+            CHECK(i == 0 || [buffer heapOffset] == offset);
+            offset = [buffer heapOffset];
+            memset([buffer contents], 0, 128);
+            id<MTLBuffer> other = [make_ints(32, 0, 1) autorelease];
+            CHECK(reports_of(i % 2 == 0 ? buffer : other, i % 2 == 0 ? other : buffer, false) == 0);
+        }
+    }
+}
+
+int main(void) {
+    setenv("SOFTWARE_METAL_SANITIZE", "race", 1);
+    setenv("SOFTWARE_METAL_SANITIZE_QUIET", "1", 1);
+    @autoreleasepool {
+        device = MTLCreateSystemDefaultDevice();
+        queue = [device newCommandQueue];
+        NSString *source = @"#include <metal_stdlib>\nusing namespace metal;\n"
+                            "kernel void one(device int *a [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
+                            "    a[i] += 1;\n"
+                            "}\n";
+        id<MTLLibrary> library = [device newLibraryWithSource:source options:nil error:NULL];
+        increment = make_pipeline(library, @"one");
+        [library release];
+        RUN(test_placed);
+        RUN(test_made_aliasable);
+        RUN(test_reused);
+        [increment release];
+        [queue release];
+        [device release];
+    }
+    return checks_report();
+}
