@@ -1,8 +1,10 @@
 #include "cells.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "support/random.h"
 
@@ -29,6 +31,17 @@ void lazy_pages::release() {
 
 void lazy_pages::clear() {
     if (memory_ != nullptr) madvise(memory_, size_, MADV_DONTNEED);
+}
+
+void lazy_pages::clear(size_t begin, size_t end) {
+    if (memory_ == nullptr) return;
+    auto *const bytes = static_cast<unsigned char *>(memory_);
+    const size_t page = size_t(sysconf(_SC_PAGESIZE));
+    const size_t first = std::min((begin + page - 1) / page * page, end), last = std::max(end / page * page, first);
+    std::memset(bytes + begin, 0, first - begin);
+    /* Whole pages go, so that none is taken for zeros. */
+    madvise(bytes + first, last - first, MADV_DONTNEED);
+    std::memset(bytes + last, 0, end - last);
 }
 
 void written_bytes::set(lazy_pages &bits, size_t offset, size_t size, bool value) {

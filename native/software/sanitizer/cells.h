@@ -2,7 +2,6 @@
 #ifndef SMTL_SANITIZER_CELLS_H
 #define SMTL_SANITIZER_CELLS_H
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,6 +22,8 @@ public:
     void release();
     /* All zero again. */
     void clear();
+    /* These bytes are zero again. */
+    void clear(size_t begin, size_t end);
     template <class T> T *as() const { return static_cast<T *>(memory_); }
 
 private:
@@ -78,8 +79,7 @@ public:
     }
     /* Forgets the accesses to these bytes; others may be visited meanwhile. */
     void forget(size_t offset, size_t size) {
-        if (cell *const cells = pages_.as<cell>())
-            std::fill(cells + offset / granule, cells + (offset + size + granule - 1) / granule, cell());
+        pages_.clear(offset / granule * sizeof(cell), (offset + size + granule - 1) / granule * sizeof(cell));
     }
 
 private:

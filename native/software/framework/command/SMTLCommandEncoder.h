@@ -24,9 +24,7 @@
  * objects. */
 /* Ends an encoder that no caller has received. */
 - (void)abandon;
-/* Notes that the encoder updates the fence, or raises if it waits for one that it has updated: it would wait for
- * itself.
- */
+/* Notes that the encoder updates the fence. Raises if it waits for one that it has updated. */
 - (void)useFence:(id<MTLFence>)fence updates:(bool)updates where:(const char *)where;
 - (void)takeAttachments:(NSArray *)attachments where:(const char *)where;
 @end
