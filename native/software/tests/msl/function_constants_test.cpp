@@ -122,6 +122,14 @@ kernel void k(device float *a [[function_constant(has_s)]]) {
           std::pair(3, "a[0] = is_function_constant_defined(b::n) && !is_function_constant_defined(b::y) ? b::n : 7;")})
         CHECK(result_of(known + "kernel void k(device float *a) { " + code + " }\n",
                         {constant(0, type_int, 3), constant(8, type_int, -2)}) == value);
+    const std::string hidden = "namespace a { constant int n [[function_constant(8)]]; }\n"
+                               "namespace b { constant float n [[function_constant(9)]]; }\n";
+    for (const auto &[value, code] :
+         {std::pair(-2, "using a::n; a[0] = is_function_constant_defined(n) ? n : 7;"),
+          std::pair(7, "using b::n; a[0] = is_function_constant_defined(n) ? n : 7;"),
+          std::pair(0, "a[0] = is_function_constant_defined(n) + is_function_constant_defined(::b::n);")})
+        CHECK(result_of(hidden + "kernel void k(device float *a) { " + code + " }\n", {constant(8, type_int, -2)}) ==
+              value);
     // They lie in the constant address space.
     CHECK(result_of("float f(constant int &x, constant bool *y) { return x + *y; }\n"
                     "template <class T> T g(constant T &x) { return x; }\n"

@@ -10,6 +10,14 @@ template <class T> struct function_pointer_to {
 };
 template <class T> using function_pointer = typename function_pointer_to<T>::type;
 
+// Whether two function constants are one.
+template <class A, class B> constexpr bool is_same_object(A &a, B &b) {
+    if constexpr (metal::is_same_v<A, B>)
+        return &a == &b;
+    else
+        return false;
+}
+
 // Its result has the type of a value, with neither qualifiers nor, in the strict check, an address space.
 template <class T> T by_value(T value);
 

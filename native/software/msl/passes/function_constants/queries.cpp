@@ -1,10 +1,14 @@
 #include "queries.h"
 
-#include <iterator>
 #include <map>
 #include <string_view>
 
 namespace smtl::msl {
+namespace {
+
+constexpr std::size_t most_of_one_name = 16;
+
+}  // namespace
 
 std::pair<Index, std::string> constant_query(const Source &source, const ProgramConstants &constants, Index begin,
                                              Index end) {
@@ -15,11 +19,20 @@ std::pair<Index, std::string> constant_query(const Source &source, const Program
     for (Index j = begin + 2; j + 1 < past; ++j)
         if (source[j].is_identifier()) name = j;
     if (name == past) return {past, {}};
-    // A using declaration or another namespace's name may lead to the constant, but not to what answers for it.
-    const auto first = constants.by_name.lower_bound(source[name].text), last = constants.by_name.end();
-    const auto is_it = [&](auto constant) { return constant != last && constant->first == source[name].text; };
-    if (is_it(first) && !is_it(std::next(first)) && first->second.value.empty())
-        return {past, "(::" + qualified(*first->second.scope, "smtl_defined_" + first->first) + ")"};
+    // A using declaration may lead to a constant, but not to what answers for it. So of several with one name the one
+    // is found that has the address.
+    std::string query;
+    std::size_t count = 0;
+    for (auto constant = constants.by_name.lower_bound(source[name].text);
+         constant != constants.by_name.end() && constant->first == source[name].text && count <= most_of_one_name;
+         ++constant) {
+        if (!constant->second.value.empty()) continue;
+        const Scope &scope = *constant->second.scope;
+        query += (count++ == 0 ? "" : " || ") + std::string("(::smtl::is_same_object(") +
+                 source.spelling({begin + 2, past - 1}) + ", ::" + qualified(scope, constant->first) +
+                 ") && ::" + qualified(scope, "smtl_defined_" + constant->first) + ")";
+    }
+    if (count > 0 && count <= most_of_one_name) return {past, "(" + query + ")"};
     return {past, source.spelling({begin + 1, name}) + "smtl_defined_" + std::string(source[name].text) +
                       source.spelling({name + 1, past})};
 }

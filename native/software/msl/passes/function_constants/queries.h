@@ -1,4 +1,5 @@
-// `is_function_constant_defined(ns::flag)` becomes `(::ns::smtl_defined_flag)`.
+// `is_function_constant_defined(flag)` becomes `((::smtl::is_same_object(flag, ::ns::flag) &&
+// ::ns::smtl_defined_flag))`.
 #pragma once
 
 #include <string>
