@@ -152,5 +152,5 @@ int main() {
     test_every_value({true, 0x7c00, 11});
     test_every_value({false, 0x7f80, 8});
     test_order();
-    return check::report("msl/halves_test");
+    return check::report("msl/numbers/halves_test");
 }

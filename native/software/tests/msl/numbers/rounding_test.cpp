@@ -120,5 +120,5 @@ int main() {
         test_fma(type, SMTL_MATH_FAST);
     }
     test_lengths();
-    return check::report("msl/rounding_test");
+    return check::report("msl/numbers/rounding_test");
 }

@@ -81,5 +81,5 @@ void test_watched() {
 
 int main() {
     test_watched();
-    return check::report("msl/live_halves_test");
+    return check::report("msl/numbers/live_halves_test");
 }

@@ -164,5 +164,5 @@ void fold_constants() {
 int main() {
     run_kernels();
     fold_constants();
-    return check::report("msl/saturation_test");
+    return check::report("msl/numbers/saturation_test");
 }

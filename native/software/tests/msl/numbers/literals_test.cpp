@@ -99,5 +99,5 @@ void test_bfloats() {
 int main() {
     test_halves();
     test_bfloats();
-    return check::report("msl/literals_test");
+    return check::report("msl/numbers/literals_test");
 }

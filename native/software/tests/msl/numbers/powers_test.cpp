@@ -89,5 +89,5 @@ int main() {
         test_powers(mode);
         test_constant_bases(mode);
     }
-    return check::report("msl/powers_test");
+    return check::report("msl/numbers/powers_test");
 }

@@ -382,5 +382,5 @@ int main() {
     test_scaled();
     test_split(program);
     test_three(program);
-    return check::report("msl/math_test");
+    return check::report("msl/numbers/math_test");
 }
