@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace smtl::sanitize {
@@ -54,11 +55,9 @@ class cell_store {
 public:
     static constexpr size_t granule = 4;
 
-    /* False if there is no address space. */
-    bool reserve(size_t length) { return pages_.as<cell>() || pages_.reserve((length / granule + 1) * sizeof(cell)); }
     /* Calls `visit(cell &)` for the cells of the bytes. */
     template <class Visit> void visit(size_t length, size_t offset, size_t size, Visit visit) {
-        if (!reserve(length)) return;
+        if (!pages_.as<cell>() && !pages_.reserve((length / granule + 1) * sizeof(cell))) return;
         cell *const cells = pages_.as<cell>();
         const size_t end = offset + size;
         while (offset < end) {
@@ -76,29 +75,48 @@ public:
     void release() {
         pages_.release();
         split_.clear();
+        unused_.clear();
     }
-    /* Forgets the accesses to these bytes; others may be visited meanwhile. */
+    /* Forgets the accesses to these bytes. */
     void forget(size_t offset, size_t size) {
-        pages_.clear(offset / granule * sizeof(cell), (offset + size + granule - 1) / granule * sizeof(cell));
+        const size_t first = offset / granule, end = (offset + size + granule - 1) / granule;
+        for (size_t i = 0; i < split_.size(); ++i) {
+            if (!split_[i].bytes || split_[i].index < first || split_[i].index >= end) continue;
+            split_[i].bytes.reset();
+            unused_.push_back(uint32_t(i));
+        }
+        pages_.clear(first * sizeof(cell), end * sizeof(cell));
     }
 
 private:
     static constexpr uint32_t split_mark = UINT32_MAX;
+
+    /* What is known of each byte of a cell. */
+    struct split_cell {
+        size_t index;
+        std::unique_ptr<cell[]> bytes;
+    };
 
     static bool is_split(const cell &whole) { return whole.write.run == split_mark; }
     cell *split(cell &whole) {
         if (!is_split(whole)) {
             auto bytes = std::make_unique<cell[]>(granule);
             for (size_t i = 0; i < granule; ++i) bytes[i] = whole;
+            if (unused_.empty()) {
+                unused_.push_back(uint32_t(split_.size()));
+                split_.emplace_back();
+            }
             whole.write.run = split_mark;
-            whole.write.clock = uint32_t(split_.size());
-            split_.push_back(std::move(bytes));
+            whole.write.clock = unused_.back();
+            unused_.pop_back();
+            split_[whole.write.clock] = {size_t(&whole - pages_.as<cell>()), std::move(bytes)};
         }
-        return split_[whole.write.clock].get();
+        return split_[whole.write.clock].bytes.get();
     }
 
     lazy_pages pages_;
-    std::vector<std::unique_ptr<cell[]>> split_;
+    std::vector<split_cell> split_;
+    std::vector<uint32_t> unused_; /* of `split_` */
 };
 
 /* Which bytes of a piece of memory kernels have written, and what fresh memory looks like: a pattern that depends on

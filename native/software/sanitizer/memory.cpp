@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include <sys/mman.h>
@@ -17,6 +18,12 @@
 namespace smtl::sanitize {
 namespace {
 
+/* Bytes of a shared allocation that a part has left. */
+struct left_range {
+    std::shared_ptr<cell_store> cells;
+    size_t offset, size;
+};
+
 struct memory_map {
     std::mutex mutex;
     windows all_windows;
@@ -24,6 +31,7 @@ struct memory_map {
     std::vector<std::atomic<smtl_watched *>> by_window{all_windows.count()};
     std::multimap<uintptr_t, smtl_watched *> foreign; /* by their ends; they may overlap */
     std::vector<smtl_watched *> retired;
+    std::vector<left_range> left;
     uint64_t last_key = 0;
 };
 
@@ -61,6 +69,32 @@ bool give_pattern(smtl_watched &watched, uint64_t key, size_t first) {
 }
 
 unsigned char *bytes_of(const smtl_watched &watched) { return reinterpret_cast<unsigned char *>(watched.base); }
+
+/* Whether no part of the memory has one of these bytes. The caller holds the mutex. */
+bool is_free(const smtl_watched &whole, size_t offset, size_t length) {
+    return std::none_of(whole.parts.begin(), whole.parts.end(), [&](const smtl_watched *part) {
+        return part->cells_offset < offset + length && offset < part->cells_offset + part->length;
+    });
+}
+
+/* A part ends. What happens from now on to bytes that no other part has is in no race with it. The caller holds the
+ * mutex. */
+void leave(smtl_watched &part) {
+    std::vector<smtl_watched *> &others = part.whole->parts;
+    others.erase(std::find(others.begin(), others.end(), &part));
+    std::vector<std::pair<size_t, size_t>> left = {{part.cells_offset, part.cells_offset + part.length}};
+    for (const smtl_watched *const other : others) {
+        const size_t begin = other->cells_offset, end = begin + other->length;
+        std::vector<std::pair<size_t, size_t>> rest;
+        for (const auto &[from, to] : left) {
+            if (from < std::min(begin, to)) rest.emplace_back(from, std::min(begin, to));
+            if (std::max(end, from) < to) rest.emplace_back(std::max(end, from), to);
+        }
+        left = std::move(rest);
+    }
+    for (const auto &[from, to] : left) map().left.push_back({part.cells, from, to - from});
+    part.whole = nullptr;
+}
 
 /* Maps the memory in the middle of a window of its own or, if no window is left for it, wherever addresses are free. */
 bool map_memory(smtl_watched &watched, int file, size_t file_offset, size_t within_page) {
@@ -132,6 +166,8 @@ smtl_watched *slot_for_threadgroup_memory(uint32_t index) {
 
 void forget_freed() {
     const std::lock_guard guard(map().mutex);
+    for (const left_range &range : map().left) range.cells->forget(range.offset, range.size);
+    map().left.clear();
     for (smtl_watched *const watched : map().retired) delete watched;
     map().retired.clear();
 }
@@ -174,13 +210,15 @@ smtl_watched *smtl_sanitizer_allocate_part(smtl_watched *whole, size_t offset, s
     made->length = length;
     const std::lock_guard guard(map().mutex);
     const size_t within_page = offset % page_size();
-    if (!whole->cells->reserve(whole->length)) return nullptr;
     if (!map_memory(*made, whole->file, offset - within_page, within_page)) return nullptr;
     if (whole->written && !give_pattern(*made, whole->written->key(), offset)) return nullptr;
-    if (fresh && made->written) made->written->forget(bytes_of(*made), 0, length);
+    /* A buffer that was made aliasable may still be in use. */
+    if (fresh && made->written && is_free(*whole, offset, length)) made->written->forget(bytes_of(*made), 0, length);
     made->cells = whole->cells;
+    made->cells_offset = offset;
+    made->cells_length = whole->length;
     made->whole = whole;
-    made->whole_offset = offset;
+    whole->parts.push_back(made.get());
     publish(*made);
     return made.release();
 }
@@ -197,15 +235,10 @@ smtl_watched *smtl_sanitizer_watch(void *address, size_t length) {
 void smtl_sanitizer_free(smtl_watched *watched) {
     const std::lock_guard guard(map().mutex);
     watched->freed = true;
-    if (watched->whole != nullptr) {
-        /* What an alias of the part does next has nothing to do with it. */
-        watched->cells->forget(watched->whole_offset, watched->length);
-        watched->cells = std::make_shared<cell_store>();
-        watched->whole = nullptr;
-        watched->whole_offset = 0;
-    } else {
+    if (watched->whole != nullptr)
+        leave(*watched);
+    else
         watched->cells->release();
-    }
     watched->written.reset();
     if (watched->file >= 0) close(watched->file);
     if (watched->in_window) {

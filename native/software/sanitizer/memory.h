@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "cells.h"
 #include "sanitizer.h"
@@ -40,10 +41,14 @@ struct smtl_watched {
 
     /* Which bytes kernels have written; NULL: all count as written. */
     std::unique_ptr<smtl::sanitize::written_bytes> written;
-    /* Who accessed the bytes. Parts of a shared allocation that lie over one another share what is known. */
+    /* Who accessed the bytes. All parts of a shared allocation share what is known, since they may lie over one
+     * another.
+     */
     std::shared_ptr<smtl::sanitize::cell_store> cells = std::make_shared<smtl::sanitize::cell_store>();
-    smtl_watched *whole = nullptr; /* of which this is a part: it outlives this */
-    size_t whole_offset = 0;
+    size_t cells_offset = 0; /* of these bytes among those of `cells` */
+    size_t cells_length = 0; /* of all bytes of `cells`, for a part */
+    smtl_watched *whole = nullptr; /* that this is a part of; NULL once it is freed */
+    std::vector<smtl_watched *> parts;
 
     int file = -1;               /* of a shared allocation */
     uintptr_t mapped = 0;        /* where its pages are; 0: they are the caller's */
@@ -64,7 +69,7 @@ smtl_watched *find_watched(uintptr_t address);
 smtl_watched *slot_for_bytes(uint32_t index);
 smtl_watched *slot_for_threadgroup_memory(uint32_t index);
 
-/* Deletes what was freed while a launch might still have looked at it. */
+/* Deletes what was freed while a launch might still have looked at it, and forgets what parts have left. */
 void forget_freed();
 /* Forgets all accesses so far. */
 void forget_accesses();

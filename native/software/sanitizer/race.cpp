@@ -35,8 +35,8 @@ void checked_launch::check_race(smtl_watched &watched, size_t offset, size_t siz
     const space where = is_threadgroup(watched.kind) ? threadgroup_space : device_space;
     if ((how & SMTL_TOUCH_ATOMIC) && where == device_space) exchange_through(watched.base + offset, how, now);
     access earlier;
-    const size_t length = watched.whole ? watched.whole->length : std::max(watched.length, watched.capacity);
-    watched.cells->visit(length, watched.whole_offset + offset, size, [&](cell &state) {
+    const size_t length = std::max({watched.length, watched.capacity, watched.cells_length});
+    watched.cells->visit(length, watched.cells_offset + offset, size, [&](cell &state) {
         if (const access *const found = earlier.run == 0 ? conflict(state, now, where, watched.tracked) : nullptr)
             earlier = *found;
         record(state, now, where, watched.tracked);

@@ -12,6 +12,13 @@ static id<MTLHeap> make_heap(MTLHeapType type) {
     return [[device newHeapWithDescriptor:descriptor] autorelease];
 }
 
+static void encode_increment(id<MTLComputeCommandEncoder> encoder, id<MTLBuffer> buffer) {
+    [encoder setComputePipelineState:increment];
+    [encoder setBuffer:buffer offset:0 atIndex:0];
+    [encoder dispatchThreads:MTLSizeMake(32, 1, 1) threadsPerThreadgroup:MTLSizeMake(32, 1, 1)];
+    [encoder endEncoding];
+}
+
 /* Increments both, the second on a queue of its own. Returns the number of reports. */
 static size_t reports_of(id<MTLBuffer> first, id<MTLBuffer> second, bool ordered) {
     smtl_reports_clear();
@@ -20,11 +27,7 @@ static size_t reports_of(id<MTLBuffer> first, id<MTLBuffer> second, bool ordered
     id<MTLCommandBuffer> commands[] = {[queue commandBuffer], [other commandBuffer]};
     for (int i = 0; i < 2; i++) {
         if (ordered && i == 1) [commands[i] encodeWaitForEvent:event value:1];
-        id<MTLComputeCommandEncoder> encoder = [commands[i] computeCommandEncoder];
-        [encoder setComputePipelineState:increment];
-        [encoder setBuffer:i == 0 ? first : second offset:0 atIndex:0];
-        [encoder dispatchThreads:MTLSizeMake(32, 1, 1) threadsPerThreadgroup:MTLSizeMake(32, 1, 1)];
-        [encoder endEncoding];
+        encode_increment([commands[i] computeCommandEncoder], i == 0 ? first : second);
         if (ordered && i == 0) [commands[i] encodeSignalEvent:event value:1];
         [commands[i] commit];
     }
@@ -74,8 +77,49 @@ static void test_reused(void) {
     }
 }
 
+/* One that is gone takes along what is known of its own bytes alone, not of those that another still has. */
+static void test_released_between(void) {
+    id<MTLHeap> heap = make_heap(MTLHeapTypePlacement);
+    id<MTLBuffer> buffer = [[heap newBufferWithLength:128 options:0 offset:0] autorelease];
+    memset([buffer contents], 0, 128);
+    CHECK(reports_of(buffer, buffer, true) == 0);
+    id<MTLCommandQueue> other = [[device newCommandQueue] autorelease];
+    id<MTLCommandBuffer> commands[] = {[queue commandBuffer], [other commandBuffer]};
+    for (int i = 0; i < 2; i++) {
+        encode_increment([commands[i] computeCommandEncoder], buffer);
+        [commands[i] commit];
+        [[heap newBufferWithLength:256 options:0 offset:0] release];
+    }
+    for (int i = 0; i < 2; i++) [commands[i] waitUntilCompleted];
+    CHECK(smtl_report_count() > 0);
+}
+
+/* What was encoded with a buffer finds its bytes, also if another got them after that. */
+static void test_aliased_in_use(void) {
+    id<MTLHeap> heap = make_heap(MTLHeapTypeAutomatic);
+    id<MTLBuffer> first = [[heap newBufferWithLength:128 options:0] autorelease];
+    for (int i = 0; i < 32; i++) ((int *)[first contents])[i] = 1000;
+    smtl_reports_clear();
+    id<MTLBuffer> copy = [make_ints(32, 0, 0) autorelease];
+    id<MTLCommandBuffer> commands = [queue commandBuffer];
+    id<MTLBlitCommandEncoder> blit = [commands blitCommandEncoder];
+    [blit copyFromBuffer:first sourceOffset:0 toBuffer:copy destinationOffset:0 size:128];
+    [blit endEncoding];
+    encode_increment([commands computeCommandEncoder], copy);
+    [first makeAliasable];
+    id<MTLBuffer> second = [[heap newBufferWithLength:128 options:0] autorelease];
+    CHECK([first heapOffset] == [second heapOffset]);
+    blit = [commands blitCommandEncoder];
+    [blit fillBuffer:second range:NSMakeRange(0, 128) value:7];
+    [blit endEncoding];
+    [commands commit];
+    [commands waitUntilCompleted];
+    for (int i = 0; i < 32; i++) CHECK(((int *)[copy contents])[i] == 1001);
+    CHECK(smtl_report_count() == 0);
+}
+
 int main(void) {
-    setenv("SOFTWARE_METAL_SANITIZE", "race", 1);
+    setenv("SOFTWARE_METAL_SANITIZE", "all", 1);
     setenv("SOFTWARE_METAL_SANITIZE_QUIET", "1", 1);
     @autoreleasepool {
         device = MTLCreateSystemDefaultDevice();
@@ -90,6 +134,8 @@ int main(void) {
         RUN(test_placed);
         RUN(test_made_aliasable);
         RUN(test_reused);
+        RUN(test_released_between);
+        RUN(test_aliased_in_use);
         [increment release];
         [queue release];
         [device release];
