@@ -248,7 +248,7 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
         "-fvisibility=hidden",
         "-fdeclspec",
         "-fsigned-char",  // which it is not on every processor
-        // The translation takes them for other tokens, and the preprocessor has been told the same.
+        // The translation refuses them, and the preprocessor has been told the same.
         "-fno-digraphs",
         // GPUs have none of this, and kernels do not pay for it.
         "-fno-exceptions",

@@ -47,7 +47,7 @@ ProcessResult compile_object(const Dialect &dialect, const std::string &precompi
     const auto compile_text = [&](std::string edited_text, const std::vector<std::string> &options) {
         edited_text = drop_device_attributes(define_padding(define_operations(edited_text, !dialect.sanitize)));
         edited_text = keep_order_of_halves(edited_text);
-        if (expands_saturation) edited_text = expand_saturation(edited_text);
+        if (expands_saturation && !dialect.sanitize) edited_text = expand_saturation(edited_text);
         if (dialect.sanitize) edited_text = rename_local_tables(hide_known_addresses(edited_text));
         result.succeeded = write_file(edited, edited_text);
         return result.succeeded && compile_from(edited, options);

@@ -98,7 +98,7 @@ std::string KernelDefinitions::register_kernel(const Scope &scope, Index at, std
     return text;
 }
 
-// What a name or `auto` stands for is only known to the compiler, which has the assertion behind the kernel.
+// What a name or `auto` stands for is only known to the compiler: `kernel_address` refuses it.
 void KernelDefinitions::refuse_results(const Declaration &declaration) {
     bool returns_nothing = false, returns_number = false;
     for (Index i = declaration.template_parameters ? declaration.template_parameters->end : declaration.begin;

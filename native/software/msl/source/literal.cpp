@@ -100,7 +100,7 @@ std::string_view string_contents(std::string_view text) {
     const std::size_t open = std::min(text.find('"') + 1, text.size());
     const std::size_t close = std::max(text.rfind('"'), open);
     std::string_view contents = text.substr(open, close - open);
-    if (!text.starts_with('R')) return contents;
+    if (open < 2 || text[open - 2] != 'R') return contents;
     // R"delimiter(contents)delimiter"
     const std::size_t begin = contents.find('(') + 1;
     return contents.substr(begin, std::max(contents.rfind(')'), begin) - begin);

@@ -18,9 +18,9 @@ bool continues_identifier(char c) { return starts_identifier(c) || is_digit(c); 
 
 // `>>` stays two tokens: closing template brackets are matched one by one, and adjacent tokens are written back
 // adjacent. `>>=` closes none.
-constexpr std::array<std::string_view, 28> long_punctuators = {
-    "<<=", ">>=", "...", "->*", "::", "->", "++", "--", "<<", "<=", ">=", "==", "!=", "&&",
-    "||",  "+=",  "-=",  "*=",  "/=", "%=", "&=", "|=", "^=", ".*", "<:", ":>", "<%", "%>"};
+constexpr std::array<std::string_view, 29> long_punctuators = {
+    "<<=", ">>=", "...", "->*", "::", "->", "++", "--", "<<", "<=", ">=", "==", "!=", "&&", "||",
+    "+=",  "-=",  "*=",  "/=",  "%=", "&=", "|=", "^=", ".*", "<:", ":>", "<%", "%>", "%:"};
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 11> operator_words = {{{"and", "&&"},
                                                                                            {"and_eq", "&="},

@@ -139,6 +139,7 @@ void test_broken_sources() {
           "program_source:2: error: a kernel must return 'void'");
     wrong("kernel void k(device int *x) {\n  x<:0:> = 1;\n}\n",
           "program_source:2:4: error: '<:' is not supported: write '['");
+    wrong("%:define X 1\n", "program_source:1:1: error: '%:' is not supported: write '#'");
     wrong("kernel void k(device int *x, int c [[user(name)]]) { x[0] = c; }\n",
           "program_source:1:38: error: kernel parameters with [[user]] are not supported");
     wrong("kernel void k(device int *x [[bufer(1)]]) { x[0] = 1; }\n",

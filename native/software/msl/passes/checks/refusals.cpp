@@ -61,9 +61,9 @@ constexpr std::array<std::string_view, 21> refused_pragmas = {
     "pop_macro",  "push_macro", "redefine_extname", "section",  "strict_gs_check", "vtordisp",  "weak"};
 constexpr std::array<std::string_view, 8> words = {"asm",     "__asm",    "__asm__",      "__declspec",
                                                    "_Pragma", "__pragma", "thread_local", "__thread"};
-// Other spellings of brackets, by which no pass would find what they enclose.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> digraphs = {
-    {{"<:", "["}, {":>", "]"}, {"<%", "{"}, {"%>", "}"}}};
+// Other spellings of brackets, by which no pass would find what they enclose, and of what begins a directive.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> digraphs = {
+    {{"<:", "["}, {":>", "]"}, {"<%", "{"}, {"%>", "}"}, {"%:", "#"}}};
 // Names of our own, among them macros that make words of words.
 constexpr std::array<std::string_view, 3> prefixes = {"SMTL_", "smtl_", "__int_c"};
 

@@ -146,11 +146,44 @@ kernel void run(device half *y, device const half *x, constant half &shared, uin
     }
 }
 
+// Numbers of bfloats overflow late, but keep 8 bits.
+void test_order_of_bfloats() {
+    metal_program program(R"(
+kernel void run(device float *y, device const float *x, uint i [[thread_position_in_grid]]) {
+    const bfloat a = bfloat(x[2 * i]), b = bfloat(x[2 * i + 1]);
+    y += 3 * i;
+    y[0] = a / b / b;
+    y[1] = a + b - b;
+    y[2] = a * 3.0bf * 5.0bf;
+}
+)",
+                          SMTL_MATH_FAST);
+    const auto rounded = [](float value) {
+        auto bits = std::bit_cast<uint32_t>(value);
+        bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
+        return std::bit_cast<float>(bits);
+    };
+    std::vector<float> x;
+    for (float a : {3, 7, 49, 97, 113, 1000})
+        for (float b : {3, 49, 89, 127, 30000}) x.insert(x.end(), {a, rounded(b)});
+    std::vector<float> y(3 * x.size() / 2);
+    if (!CHECK(launch(program.kernel("run")).buffer(0, y).buffer(1, x).run({uint32_t(x.size() / 2)}, {30}).empty()))
+        return;
+    for (size_t i = 0; i < x.size() / 2; ++i) {
+        const float a = x[2 * i], b = x[2 * i + 1];
+        const float wanted[] = {rounded(rounded(a / b) / b), rounded(rounded(a + b) - b), rounded(rounded(a * 3) * 5)};
+        for (size_t k = 0; k < 3; ++k)
+            if (!CHECK(y[3 * i + k] == wanted[k]))
+                std::fprintf(stderr, "%zu of %g and %g: %g, not %g\n", k, a, b, y[3 * i + k], wanted[k]);
+    }
+}
+
 }  // namespace
 
 int main() {
     test_every_value({true, 0x7c00, 11});
     test_every_value({false, 0x7f80, 8});
     test_order();
+    test_order_of_bfloats();
     return check::report("msl/numbers/halves_test");
 }
