@@ -249,6 +249,7 @@ void SMTLRetainForCommandBuffer(SMTLCommandBuffer *buffer, id object) {
 }
 
 - (void)useResidencySets:(const id<MTLResidencySet>[])residencySets count:(NSUInteger)count {
+    [self requireEncoding:"-[MTLCommandBuffer useResidencySets:count:]"];
     for (NSUInteger i = 0; i < count; i++)
         SMTLCheckResidencySet("-[MTLCommandBuffer useResidencySets:count:]", residencySets[i], _device);
     _residencySets =

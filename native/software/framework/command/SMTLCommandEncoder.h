@@ -20,12 +20,12 @@
 }
 - (instancetype)initWithCommandBuffer:(SMTLCommandBuffer *)buffer;
 - (void)setInfo:(SMTLCommandBufferEncoderInfo *)info;
-/* Takes the samples that the pass wants at its start now, and those at its end when it ends: SMTLSampleAttachment
- * objects. */
 /* Ends an encoder that no caller has received. */
 - (void)abandon;
 /* Notes that the encoder updates the fence. Raises if it waits for one that it has updated. */
 - (void)useFence:(id<MTLFence>)fence updates:(bool)updates where:(const char *)where;
+/* Takes the samples that the pass wants at its start now, and those at its end when it ends: SMTLSampleAttachment
+ * objects. */
 - (void)takeAttachments:(NSArray *)attachments where:(const char *)where;
 @end
 

@@ -296,6 +296,7 @@ static void test_residency_set(void) {
     [command_buffer useResidencySet:set];
     [command_buffer commit];
     [command_buffer waitUntilCompleted];
+    CHECK_RAISES("committed", [command_buffer useResidencySet:set]);
     /* With this one they have as many as Metal takes. */
     command_buffer = [queue commandBuffer];
     [command_buffer useResidencySet:set];
