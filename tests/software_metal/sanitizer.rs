@@ -105,10 +105,6 @@ fn a_correct_kernel_has_no_report() {
              fresh[i] = shared[31 - j];\nout[i] += fresh[i];",
         )
         .unwrap();
-        // A conversion gives what it gives without the sanitizer: a NaN becomes 0.
-        launch("if (short(as_type<half>(ushort(0x7e00 + out[0]))) != 0)\nout[i + 64] = 1;")
-            .unwrap();
-        assert_eq!(sanitizer::report_count(), 0);
     });
     assert!(errors.is_none_or(|text| text.is_empty()));
 }

@@ -280,7 +280,9 @@ static void use_set(void) {
     v = given;
     refuse_if(&v, !queue, MTB_INVALID_ARGUMENT);
     refuse_if(&v, set && queue && set->device != queue->device, MTB_WRONG_DEVICE);
-    CALL(&v, mtb_command_queue_add_residency_set, HANDLE(queue), handle);
+    verdict addition = v;
+    possibly(&addition, MTB_OUT_OF_RANGE);
+    CALL(&addition, mtb_command_queue_add_residency_set, HANDLE(queue), handle);
     if (one_in(2)) CALL(&v, mtb_command_queue_remove_residency_set, HANDLE(queue), handle);
     mtb_residency_set_allocated_size(handle);
     mtb_residency_set_release(mtb_residency_set_retain(handle));
