@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -102,9 +103,12 @@ std::string KernelDefinitions::register_kernel(const Scope &scope, Index at, std
 void KernelDefinitions::refuse_results(const Declaration &declaration) {
     bool returns_nothing = false, returns_number = false;
     for (Index i = declaration.template_parameters ? declaration.template_parameters->end : declaration.begin;
-         i < declaration.name_begin; i = source_.skip_part(i, declaration.name_begin)) {
+         i < declaration.name_begin;) {
+        const std::optional<Index> past =
+            source_[i].is("<") ? source_.skip_angles(i, declaration.name_begin) : std::nullopt;
         returns_nothing = returns_nothing || source_[i].is("void");
         returns_number = returns_number || names_arithmetic_type(source_[i].text);
+        i = past.value_or(source_.skip_part(i, declaration.name_begin));
     }
     if (returns_number && !returns_nothing) source_.problem(declaration.name_begin, "a kernel must return 'void'");
 }

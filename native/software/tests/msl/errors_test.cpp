@@ -137,6 +137,7 @@ void test_broken_sources() {
     wrong("kernel int k(device int *x) { return x[0]; }\n", "program_source:1:12: error: a kernel must return 'void'");
     wrong("using number = int;\nkernel number k(device int *x) { return x[0]; }\n",
           "program_source:2: error: a kernel must return 'void'");
+    wrong("kernel const void k(device int *x) { x[0] = 1; }\n", "program_source:1: error: a kernel must return 'void'");
     wrong("kernel void k(device int *x) {\n  x<:0:> = 1;\n}\n",
           "program_source:2:4: error: '<:' is not supported: write '['");
     wrong("%:define X 1\n", "program_source:1:1: error: '%:' is not supported: write '#'");

@@ -29,9 +29,10 @@ namespace {
 kernel void hidden(device float *a) { a[0] = 5; }
 }
 using nothing = void;
-template <bool> struct chosen { using type = void; };
+template <bool> struct chosen { using type = void; template <typename> using by = void; };
 [[host_name(R"-(raw (")-")]] kernel nothing alias(device float *a) { a[0] = 6; }
 kernel chosen<(2 > 1)>::type dependent(device float *a) { a[0] = 7; }
+kernel chosen<false>::by<float> listed(device float *a) { a[0] = 7; }
 kernel auto deduced(device float *a) { a[0] = 8; }
 kernel auto trailing(device float *a) -> void { a[0] = 9; }
 template <typename T> kernel void never(device T *a) { a[0] = T(1); }
@@ -42,7 +43,8 @@ struct S { int kernel_count; };
     std::fprintf(stderr, "%s", library.log.c_str());
     CHECK(library.names() == std::vector<std::string>{"plain", "attribute", "from_list", "from_type", "from_decltype",
                                                       "renamed", "outer::inner::nested", "deep_float", "deep_half",
-                                                      "hidden", "raw (\"", "dependent", "deduced", "trailing"});
+                                                      "hidden", "raw (\"", "dependent", "listed", "deduced",
+                                                      "trailing"});
     std::vector<float> a(4), b = {5};
     CHECK(run(library.specialize("from_list", {}), {&a, &b}, 4).empty() && a[3] == 5);
     CHECK(run(library.specialize("outer::inner::nested", {}), {&a}, 1).empty() && a[0] == 3);

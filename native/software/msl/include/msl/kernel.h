@@ -47,7 +47,7 @@ struct kernel_address_mark {};
 constexpr kernel_address_mark kernel_address{};
 template <class Result, class... Parameter>
 constexpr auto operator->*(Result (*kernel)(Parameter...), kernel_address_mark)
-    __attribute__((diagnose_if(!metal::is_void_v<Result>, "a kernel must return 'void'", "error"))) {
+    __attribute__((diagnose_if(!metal::is_same_v<Result, void>, "a kernel must return 'void'", "error"))) {
     return kernel;
 }
 
