@@ -95,14 +95,15 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
     NSUInteger attribute = smtl_library_max_total_threads(function->_library->_library, [function->_name UTF8String]);
     if (attribute != 0 && attribute < _maxThreads) _maxThreads = attribute;
     MTLSize required = [descriptor requiredThreadsPerThreadgroup];
-    if (requires_nothing(required)) required = function->_library->_requiredThreads;
+    const bool is_library = requires_nothing(required);
+    if (is_library) required = function->_library->_requiredThreads;
     const NSUInteger most = _maxThreads;
     const bool possible = requires_nothing(required) || is_threadgroup_of(required, most);
     if (!possible) [self release];
     SMTL_REQUIRE(possible, where,
-                 @"requiredThreadsPerThreadgroup {%lu, %lu, %lu} must be all zero, or have 1 to %lu threads",
-                 (unsigned long)required.width, (unsigned long)required.height, (unsigned long)required.depth,
-                 (unsigned long)most);
+                 @"the %s requiredThreadsPerThreadgroup {%lu, %lu, %lu} must be all zero, or have 1 to %lu threads",
+                 is_library ? "library's" : "descriptor's", (unsigned long)required.width,
+                 (unsigned long)required.height, (unsigned long)required.depth, (unsigned long)most);
     _requiredThreads = required;
     if (![self copyArguments]) {
         SMTLStoreError(error, SMTLMakeError(MTLLibraryErrorDomain, MTLLibraryErrorInternal, @"out of memory"));

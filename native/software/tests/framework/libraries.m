@@ -162,12 +162,17 @@ static void test_options(void) {
     const MTLSize impossible[] = {{65, 1, 1}, {0, 5, 1}, {8, 0, 0}, {1ul << 32, 1ul << 32, 1}};
     for (size_t i = 0; i < sizeof impossible / sizeof *impossible; i++) {
         [descriptor setRequiredThreadsPerThreadgroup:impossible[i]];
-        CHECK_RAISES("must be all zero, or have 1 to 64 threads",
+        CHECK_RAISES("the descriptor's requiredThreadsPerThreadgroup",
                      [device newComputePipelineStateWithDescriptor:descriptor options:MTLPipelineOptionNone
                                                         reflection:NULL
                                                              error:NULL]);
     }
     CHECK([pipeline reflection] == nil);
+    [descriptor setRequiredThreadsPerThreadgroup:MTLSizeMake(0, 0, 0)];
+    [descriptor setMaxTotalThreadsPerThreadgroup:16];
+    CHECK_RAISES("the library's requiredThreadsPerThreadgroup {8, 4, 1} must be all zero, or have 1 to 16 threads",
+                 [device newComputePipelineStateWithDescriptor:descriptor options:MTLPipelineOptionNone reflection:NULL
+                                                         error:NULL]);
     id<MTLBuffer> values = make_ints(1, 0, 0);
     run(^(id<MTLComputeCommandEncoder> encoder) {
         [encoder setComputePipelineState:pipeline];
