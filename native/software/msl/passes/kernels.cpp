@@ -74,8 +74,11 @@ std::string KernelDefinitions::register_kernel(const Scope &scope, Index at, std
                                                const std::string &thread_limit) {
     const auto [known, fresh] = addresses_.emplace(name, address);
     if (!fresh) {
-        // An instantiation may be repeated; a name cannot stand for two kernels.
-        if (known->second != address) source_.problem(at, "a kernel named '" + name + "' is already defined");
+        // An instantiation may be repeated. A name cannot stand for two kernels, overloaded ones either, whose
+        // addresses are written alike.
+        const bool is_instantiation = !address.starts_with('&');
+        if (known->second != address || !is_instantiation)
+            source_.problem(at, "a kernel named '" + name + "' is already defined");
         return {};
     }
     if (source_.checking()) {

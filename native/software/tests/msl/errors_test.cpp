@@ -137,6 +137,8 @@ void test_broken_sources() {
     wrong("kernel int k(device int *x) { return x[0]; }\n", "program_source:1:12: error: a kernel must return 'void'");
     wrong("using number = int;\nkernel number k(device int *x) { return x[0]; }\n",
           "program_source:2: error: a kernel must return 'void'");
+    wrong("kernel void k(device int *x) { x[0] = 1; }\nkernel void k(device int *x, device int *y) { y[0] = x[0]; }\n",
+          "program_source:2:13: error: a kernel named 'k' is already defined");
     wrong("kernel const void k(device int *x) { x[0] = 1; }\n", "program_source:1: error: a kernel must return 'void'");
     wrong("kernel void k(device int *x) {\n  x<:0:> = 1;\n}\n",
           "program_source:2:4: error: '<:' is not supported: write '['");
