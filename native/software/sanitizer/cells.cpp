@@ -13,6 +13,8 @@ namespace {
 
 constexpr size_t word_bits = 64;
 
+uint64_t low_bits(size_t count) { return count == word_bits ? ~uint64_t(0) : (uint64_t(1) << count) - 1; }
+
 }  // namespace
 
 bool lazy_pages::reserve(size_t bytes) {
@@ -49,7 +51,7 @@ void written_bytes::set(lazy_pages &bits, size_t offset, size_t size, bool value
     const size_t end = offset + size;
     while (offset < end) {
         const size_t bit = offset % word_bits, count = std::min(word_bits - bit, end - offset);
-        const uint64_t mask = (count == word_bits ? ~uint64_t(0) : (uint64_t(1) << count) - 1) << bit;
+        const uint64_t mask = low_bits(count) << bit;
         if (value)
             words[offset / word_bits] |= mask;
         else
@@ -63,12 +65,10 @@ uint64_t written_bytes::get(const lazy_pages &bits, size_t offset, size_t size) 
     const size_t bit = offset % word_bits;
     uint64_t found = words[0] >> bit;
     if (bit + size > word_bits) found |= words[1] << (word_bits - bit);
-    return found & (size == word_bits ? ~uint64_t(0) : (uint64_t(1) << size) - 1);
+    return found & low_bits(size);
 }
 
-uint64_t written_bytes::unmarked(size_t offset, size_t size) const {
-    return get(bits_, offset, size) ^ (size == word_bits ? ~uint64_t(0) : (uint64_t(1) << size) - 1);
-}
+uint64_t written_bytes::unmarked(size_t offset, size_t size) const { return get(bits_, offset, size) ^ low_bits(size); }
 
 unsigned char written_bytes::pattern(size_t offset) const {
     const size_t byte = first_ + offset;

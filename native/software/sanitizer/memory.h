@@ -41,9 +41,7 @@ struct smtl_watched {
 
     /* Which bytes kernels have written; NULL: all count as written. */
     std::unique_ptr<smtl::sanitize::written_bytes> written;
-    /* Who accessed the bytes. All parts of a shared allocation share what is known, since they may lie over one
-     * another.
-     */
+    /* Who accessed the bytes. Parts of a shared allocation share it, since they may lie over one another. */
     std::shared_ptr<smtl::sanitize::cell_store> cells = std::make_shared<smtl::sanitize::cell_store>();
     size_t cells_offset = 0; /* of these bytes among those of `cells` */
     size_t cells_length = 0; /* of all bytes of `cells`, for a part */

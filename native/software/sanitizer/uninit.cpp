@@ -8,8 +8,7 @@ namespace smtl::sanitize {
 namespace {
 
 /* A read counts only if so many bytes in a row equal fresh memory, and kernels have read so many of them. Bytes that
- * the CPU has written among others that nobody has written equal it by chance: one in 256 times, two in 65,536 times.
- */
+ * the CPU writes among unwritten ones equal it by chance: one in 256 times, two in 65,536 times. */
 constexpr size_t least_fresh = 4, least_read = 2;
 constexpr size_t longest = 64;
 

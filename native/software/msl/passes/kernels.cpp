@@ -72,13 +72,8 @@ private:
 std::string KernelDefinitions::register_kernel(const Scope &scope, Index at, std::string name,
                                                const std::string &address, std::vector<KernelParameter> parameters,
                                                const std::string &thread_limit) {
-    const auto [known, fresh] = addresses_.emplace(name, address);
-    if (!fresh) {
-        // An instantiation may be repeated. A name cannot stand for two kernels, overloaded ones either, whose
-        // addresses are written alike.
-        const bool is_instantiation = !address.starts_with('&');
-        if (known->second != address || !is_instantiation)
-            source_.problem(at, "a kernel named '" + name + "' is already defined");
+    if (!addresses_.emplace(name, address).second) {
+        source_.problem(at, "a kernel named '" + name + "' is already defined");
         return {};
     }
     if (source_.checking()) {
@@ -225,16 +220,17 @@ void KernelDefinitions::instantiate(const Declaration &declaration) {
     if (thread_limit.empty() && pattern && !pattern->thread_limit.empty() && count >= pattern->needed_arguments)
         thread_limit = scope + pattern->thread_limit + "<" + source_.written(arguments) + ">";
     std::string host_name = declaration.host_name.empty() ? qualified(*declaration.scope, name) : declaration.host_name;
-    if (source_.checking()) {  // an explicit instantiation of C++, now that `kernel` and the attributes are gone
-        (void)register_kernel(*declaration.scope, declaration.name_begin, std::move(host_name), name,
-                              std::move(parameters), {});
-        return;
-    }
-    const std::string address = "static_cast<::smtl::function_pointer<" + type + ">>(&" + name + ")";
-    source_.erase({declaration.begin, semicolon});
-    source_[semicolon].appended +=
-        conditions + register_kernel(*declaration.scope, declaration.name_begin, std::move(host_name), address,
+    // What is only checked stays an explicit instantiation of C++, now that `kernel` and the attributes are gone.
+    const std::string address =
+        source_.checking() ? name : "static_cast<::smtl::function_pointer<" + type + ">>(&" + name + ")";
+    std::string registered;
+    // An instantiation may be repeated.
+    if (const auto known = addresses_.find(host_name); known == addresses_.end() || known->second != address)
+        registered = register_kernel(*declaration.scope, declaration.name_begin, std::move(host_name), address,
                                      std::move(parameters), thread_limit);
+    if (source_.checking()) return;
+    source_.erase({declaration.begin, semicolon});
+    source_[semicolon].appended += conditions + registered;
 }
 
 }  // namespace

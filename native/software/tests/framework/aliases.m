@@ -2,7 +2,7 @@
  */
 #include "framework_kernels.h"
 
-static id<MTLComputePipelineState> increment;
+static id<MTLComputePipelineState> add;
 
 static id<MTLHeap> make_heap(MTLHeapType type) {
     MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
@@ -13,8 +13,10 @@ static id<MTLHeap> make_heap(MTLHeapType type) {
 }
 
 static void encode_increment(id<MTLComputeCommandEncoder> encoder, id<MTLBuffer> buffer) {
-    [encoder setComputePipelineState:increment];
+    const int one = 1;
+    [encoder setComputePipelineState:add];
     [encoder setBuffer:buffer offset:0 atIndex:0];
+    [encoder setBytes:&one length:sizeof one atIndex:1];
     [encoder dispatchThreads:MTLSizeMake(32, 1, 1) threadsPerThreadgroup:MTLSizeMake(32, 1, 1)];
     [encoder endEncoding];
 }
@@ -124,19 +126,15 @@ int main(void) {
     @autoreleasepool {
         device = MTLCreateSystemDefaultDevice();
         queue = [device newCommandQueue];
-        NSString *source = @"#include <metal_stdlib>\nusing namespace metal;\n"
-                            "kernel void one(device int *a [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
-                            "    a[i] += 1;\n"
-                            "}\n";
-        id<MTLLibrary> library = [device newLibraryWithSource:source options:nil error:NULL];
-        increment = make_pipeline(library, @"one");
+        id<MTLLibrary> library = make_library();
+        add = make_pipeline(library, @"add");
         [library release];
         RUN(test_placed);
         RUN(test_made_aliasable);
         RUN(test_reused);
         RUN(test_released_between);
         RUN(test_aliased_in_use);
-        [increment release];
+        [add release];
         [queue release];
         [device release];
     }

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "bfloats.h"
 #include "check.h"
 #include "metal_program.h"
 
@@ -158,20 +159,16 @@ kernel void run(device float *y, device const float *x, uint i [[thread_position
 }
 )",
                           SMTL_MATH_FAST);
-    const auto rounded = [](float value) {
-        auto bits = std::bit_cast<uint32_t>(value);
-        bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
-        return std::bit_cast<float>(bits);
-    };
     std::vector<float> x;
     for (float a : {3, 7, 49, 97, 113, 1000})
-        for (float b : {3, 49, 89, 127, 30000}) x.insert(x.end(), {a, rounded(b)});
+        for (float b : {3, 49, 89, 127, 30000}) x.insert(x.end(), {a, to_bfloat(b)});
     std::vector<float> y(3 * x.size() / 2);
     if (!CHECK(launch(program.kernel("run")).buffer(0, y).buffer(1, x).run({uint32_t(x.size() / 2)}, {30}).empty()))
         return;
     for (size_t i = 0; i < x.size() / 2; ++i) {
         const float a = x[2 * i], b = x[2 * i + 1];
-        const float wanted[] = {rounded(rounded(a / b) / b), rounded(rounded(a + b) - b), rounded(rounded(a * 3) * 5)};
+        const float wanted[] = {to_bfloat(to_bfloat(a / b) / b), to_bfloat(to_bfloat(a + b) - b),
+                                to_bfloat(to_bfloat(a * 3) * 5)};
         for (size_t k = 0; k < 3; ++k)
             if (!CHECK(y[3 * i + k] == wanted[k]))
                 std::fprintf(stderr, "%zu of %g and %g: %g, not %g\n", k, a, b, y[3 * i + k], wanted[k]);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "bfloats.h"
 #include "check.h"
 #include "compiled_source.h"
 
@@ -60,15 +61,6 @@ std::uint64_t saturated(float value, const integer_type &type) {
     if (value >= most) return type.is_signed ? ones >> 1 : ones;
     if (value <= least) return type.is_signed ? ~(ones >> 1) : 0;
     return type.is_signed ? std::uint64_t(std::int64_t(value)) : std::uint64_t(value);
-}
-
-// Rounds to bfloat by hand, since hosts' libraries lack the function that compilers call for it.
-float to_bfloat(float value) {
-    std::uint32_t bits;
-    std::memcpy(&bits, &value, sizeof bits);
-    if (!std::isnan(value)) bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
-    std::memcpy(&value, &bits, sizeof bits);
-    return value;
 }
 
 // Each form converts `v` of type F to I; x is the result.
