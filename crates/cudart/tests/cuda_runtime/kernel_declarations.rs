@@ -103,12 +103,11 @@ fn declarations_that_may_mean_something_else_are_refused() {
         #if 0|VALUE#endif|POINTER
         #if 1|POINTER#endif
         K |#ifdef OTHER|constant uint &n|#else|constant uint *n|#endif| B n[0]; }
-        VALUE POINTER
         namespace other {|VALUE}|POINTER
         [[host_name("j")]] VALUE [[host_name("k")]] kernel void j(device uint *o [[buffer(0)]], constant uint *n B n[0]; }
         #define NAMED(name) [[host_name(name)]]|NAMED("k") kernel void j(device uint *o [[buffer(0)]], constant uint *n B n[0]; }
         #define DEFINE(name) kernel void name(device uint *o [[buffer(0)]], constant uint *n B n[0]; }|DEFINE(k)
-        #define DEFINE(x) kernel void k##x(device uint *o [[buffer(0)]], constant uint *n B n[0]; }|VALUE|DEFINE()
+        #define DEFINE(x) kernel void k##x(device uint *o [[buffer(0)]], constant uint *n B n[0]; }|DEFINE()
         #define IGNORE(...)|IGNORE(VALUE)|POINTER
         #define REF *|K constant uint REF n B n[0]; }
         #define Number uint *|#define AND|K constant Number AND n B n[0]; }
