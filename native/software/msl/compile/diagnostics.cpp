@@ -195,6 +195,21 @@ std::string with_vector_names(std::string text) {
     return text;
 }
 
+// What attributes say is checked in C++ of the translator's.
+std::string without_own_checks(std::string text) {
+    constexpr std::string_view initializer = "' needs a constant expression as its initializer";
+    constexpr std::array<std::array<std::string_view, 3>, 3> checks = {
+        {{"'smtl_indices_", initializer, "the index of an argument needs a constant expression"},
+         {"'smtl_limit_", initializer, "[[max_total_threads_per_threadgroup]] needs a constant expression"},
+         {"static assertion failed due to requirement '::smtl::is_index(", ")': ", ""}}};
+    for (const auto &[first, last, instead] : checks) {
+        const std::size_t begin = text.find(first), end = text.find(last, begin);
+        if (begin != std::string::npos && end != std::string::npos)
+            text.replace(begin, end + last.size() - begin, instead);
+    }
+    return text;
+}
+
 // Clang writes address spaces as OpenCL's, and speaks of its own C++.
 std::string in_metals_words(std::string text) {
     constexpr std::array<std::array<std::string_view, 2>, 9> names = {
@@ -209,7 +224,7 @@ std::string in_metals_words(std::string text) {
          {"variable length arrays in C++ are a Clang extension",
           "the length of an array must be a constant expression"}}};
     for (const auto &[clangs, metals] : names) text = replace_all(std::move(text), clangs, metals);
-    return with_vector_names(std::move(text));
+    return with_vector_names(without_own_checks(std::move(text)));
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ std::optional<std::vector<Member>> read_body(const Tokens &tokens, Index begin, 
     for (Index i = begin; i < end;) {
         Index stop = i;
         while (stop < end && !tokens[stop].is(";")) stop = opens(tokens[stop]) ? past_group(tokens, stop) : stop + 1;
-        if (stop > i) {
+        if (stop > i && !tokens[i].is("static_assert")) {
             auto statement = read_statement(tokens, i, stop);
             if (!statement) return std::nullopt;
             for (Member &member : *statement) members.push_back(std::move(member));

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -31,7 +32,7 @@ std::string describe_indices(const std::vector<KernelParameter> &parameters) {
         if (parameter.kind == ParameterKind::attribute)
             text += "0";
         else if (!parameter.index_expression.empty())
-            text += "static_cast<unsigned>(" + parameter.index_expression + ")";
+            text += "::smtl::written_index(" + parameter.index_expression + ")";
         else
             text += "::smtl::automatic_index(" + std::to_string(automatic[kind]++) + taken[kind] + ")";
     }
@@ -43,7 +44,10 @@ public:
     KernelDefinitions(Source &source, const Declarations &declarations, ProgramConstants &constants,
                       Translation &translation)
         : source_(source), constants_(constants), translation_(translation),
-          addressed_arguments_(source, declarations) {}
+          addressed_arguments_(source, declarations) {
+        for (Index i = 0; i < source.size(); ++i)
+            if (source[i].is_identifier()) first_uses_.emplace(source[i].text, i);
+    }
     void define(const Declaration &declaration);
     void instantiate(const Declaration &declaration);
 
@@ -66,6 +70,7 @@ private:
     const AddressedArguments addressed_arguments_;
     std::map<std::string, std::vector<Template>> templates_;  // by unqualified name
     std::map<std::string, std::string> addresses_;            // of the kernels by name, as written
+    std::unordered_map<std::string_view, Index> first_uses_;  // of each identifier
 };
 
 // Notes the kernel and returns the declarations by which the rest of the compiler finds it.
@@ -153,9 +158,13 @@ void KernelDefinitions::define(const Declaration &declaration) {
         if (!parameter.condition.empty())
             parameter.condition = "::" + qualified(*declaration.scope, parameter.condition);
     // Qualified, since a function of the standard library may have the same name.
-    source_[body_end].appended += register_kernel(*declaration.scope, declaration.name_begin, std::move(host_name),
-                                                  "&::" + qualified(*declaration.scope, name), std::move(parameters),
-                                                  source_.spelling(declaration.thread_limit));
+    std::string address = "&::" + qualified(*declaration.scope, name);
+    // Of the functions with one name, the type chooses.
+    if (first_uses_.at(source_[declaration.name_begin].text) < declaration.name_begin)
+        address = "static_cast<void (*)(" + source_.written(*declaration.parameters) + ")>(" + address + ")";
+    source_[body_end].appended +=
+        register_kernel(*declaration.scope, declaration.name_begin, std::move(host_name), address,
+                        std::move(parameters), source_.spelling(declaration.thread_limit));
 }
 
 // `template [[host_name("x")]] kernel void f<float>(...);` and `template [[host_name("x")]] kernel type f<float>;`

@@ -34,6 +34,11 @@ public:
                                          " is of type '" + parameter.type + "'");
                 continue;
             }
+            if (facts[i].index == UINT32_MAX) {
+                add(parameter.token, "[[" + std::string(kind) + "(" + parameter.index_expression + ")]] of " + name +
+                                         " needs an integer from 0 to " + std::to_string(SMTL_BUFFER_SLOTS - 1));
+                continue;
+            }
             if (facts[i].index >= SMTL_BUFFER_SLOTS || facts[i].length > SMTL_BUFFER_SLOTS - facts[i].index) {
                 add(parameter.token, attribute(facts[i].index + facts[i].length - 1) + " of " + name +
                                          " is out of bounds: the last index is " +

@@ -162,6 +162,21 @@ void test_indices() {
         {"program_source:3:34: error: [[threadgroup(31)]] of 'x' is out of bounds",
          "program_source:5:21: error: [[threadgroup(2)]] of 'z' is already taken by 'y'"});
     wrong("kernel void k(device float *x [[buffer(-1)]]) {}\n", {"program_source:3:29: error: [[buffer(-1)]] of 'x'"});
+    wrong("kernel void k(device float *x [[buffer(1.5f)]]) {}\n",
+          {"program_source:3:29: error: [[buffer(1.5f)]] of 'x' needs an integer from 0 to 30"});
+    wrong("kernel void k(threadgroup float *x [[threadgroup(1ul << 32)]]) {}\n",
+          {"program_source:3:34: error: [[threadgroup(1ul << 32)]] of 'x' needs an integer from 0 to 30"});
+    const std::string constant_index = "constant int n [[function_constant(0)]];\n";
+    wrong(constant_index + "kernel void k(device float *x [[buffer(n)]]) {}\n",
+          {"program_source:4:33: error: the index of an argument needs a constant expression"});
+    wrong(constant_index + "[[max_total_threads_per_threadgroup(n)]] kernel void k(device float *x) {}\n",
+          {"program_source:4: error: [[max_total_threads_per_threadgroup]] needs a constant expression"});
+    for (const char *index : {"nosuch", "-1", "1.5", "1ul << 32", "n"})
+        wrong(constant_index + "struct S {\n  device float *x [[id(" + index +
+                  ")]];\n};\nkernel void k(constant S &s) {}\n",
+              {"program_source:5", "error", index});
+    wrong("struct S {\n  device float *x, *y [[id(-1)]];\n};\n",
+          {"program_source:4:23: error: [[id(-1)]] needs an integer that is not negative"});
     wrong("kernel void k(device float *x[4] [[buffer(28)]]) {}\n", {"[[buffer(31)]] of 'x' is out of bounds"});
     wrong("kernel void k(device float *x[4] [[buffer(0)]],\n device float *y [[buffer(3)]]) {}\n",
           {"program_source:4:16: error: [[buffer(3)]] of 'y' is already taken by 'x'"});

@@ -56,6 +56,29 @@ struct S { int kernel_count; };
     CHECK(library.specialize("never", {}, &error).empty() && error.find("'never'") != std::string::npos);
 }
 
+// Kernels behind other functions of their names.
+void test_shared_names() {
+    const compiled library(head + R"(
+void helper(device float *a, float x) { a[0] = x; }
+kernel void helper(device float *a, uint i [[thread_position_in_grid]]) { helper(a, 8.0f); }
+template <typename T> T pattern(T x) { return x + T(1); }
+kernel void pattern(device float *a [[buffer(0)]], constant float (&b)[2] [[buffer(1)]]) { a[0] = pattern(b[1]); }
+namespace other { int imported(int x, int y) { return x + y; } }
+using other::imported;
+kernel void imported(device float *a) { a[0] = imported(2, 3); }
+kernel void declared(device float *a, device packed_float3 *b);
+kernel void declared(device float *a, device packed_float3 *b) { a[0] = b[0].z; }
+)");
+    std::fprintf(stderr, "%s", library.log.c_str());
+    CHECK(library.library != nullptr);
+    CHECK(library.names() == std::vector<std::string>{"helper", "pattern", "imported", "declared"});
+    std::vector<float> a(4), b = {5, 6, 7};
+    const auto gives = [&](const char *kernel) {
+        return run(library.specialize(kernel, {}), {&a, &b}, 1) + std::to_string(a[0]).substr(0, 1);
+    };
+    CHECK(gives("helper") == "8" && gives("pattern") == "7" && gives("imported") == "5" && gives("declared") == "7");
+}
+
 void test_function_constants() {
     const compiled library(head + R"(
 constant bool flag [[function_constant(0)]];
@@ -301,6 +324,7 @@ kernel void k(device float *a) { a[0] = EMPTY TWICE(VALUE) + M_PI_F; a[1] = INFI
 
 int main() {
     test_names();
+    test_shared_names();
     test_function_constants();
     test_threadgroup_memory();
     test_address_space_overloads();

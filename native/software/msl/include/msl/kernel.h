@@ -33,6 +33,19 @@ template <class To, class From> inline __attribute__((always_inline)) constexpr 
         return To(static_cast<From &&>(value));
 }
 
+// Whether an attribute may say it: conversions would make 1 of 1.5, and 0 of 2^32.
+template <class T> constexpr bool is_index(T value) {
+    if constexpr (metal::is_floating_point_v<T>)
+        return false;
+    else
+        return static_cast<long>(value) >= 0 && static_cast<long>(value) <= 0x7fffffff;
+}
+
+// What `[[buffer(value)]]` says; the largest number if that is not an index.
+template <class T> constexpr unsigned written_index(T value) {
+    return is_index(value) ? static_cast<unsigned>(value) : 0xffffffffu;
+}
+
 // The n-th number, from zero on, that is not among those taken.
 template <class... Taken> constexpr unsigned automatic_index(unsigned n, Taken... taken) {
     for (unsigned candidate = 0;; ++candidate) {
