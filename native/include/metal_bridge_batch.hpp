@@ -84,7 +84,8 @@ public:
         return detail::Make<Pending>(
             [&](mtb_error **e) { return mtb_transfer_commit(transfer_.Get(), nullptr, nullptr, nullptr, e); });
     }
-    // The same, and calls `completion` when the bytes have arrived, before any wait returns.
+    // The same, and calls `completion` when the bytes have arrived, before any wait returns. An empty function is
+    // MTB_INVALID_ARGUMENT: nothing was committed, and the batch keeps what was added.
     Result<Pending> Commit(Completion completion) {
         using Callback = detail::Callback<Completion>;
         return Callback::Give(std::move(completion), "Batch::Commit", [&](void *context) {

@@ -99,8 +99,9 @@ public:
     // Bytes, as asked for.
     size_t Size() const noexcept { return mtb_buffer_length(buffer_.Get()); }
     mtb_storage_mode StorageMode() const noexcept { return mtb_buffer_storage_mode(buffer_.Get()); }
-    bool IsShared() const noexcept { return Contents() != nullptr; }
-    // The address that the CPU sees; NULL for a private buffer. The caller orders its own accesses with the GPU's.
+    bool IsShared() const noexcept { return buffer_ && StorageMode() == MTB_STORAGE_SHARED; }
+    // The address that the CPU sees; NULL for a private buffer. The caller orders its own accesses with the GPU's. Of a
+    // managed buffer it is the CPU's own copy, which misses what the GPU has written since: CopyToHost reads that.
     void *Contents() const noexcept { return mtb_buffer_contents(buffer_.Get()); }
     // The address that the GPU sees; zero if the system does not tell.
     uint64_t GpuAddress() const noexcept { return mtb_buffer_gpu_address(buffer_.Get()); }

@@ -33,8 +33,9 @@ public:
     // Compiles the shading language. MTB_COMPILE_FAILED with the compiler's log.
     static Result<Library> FromSource(const Device &device, std::string_view source,
                                       const CompileOptions &options = CompileOptions{}) {
+        const char *text = source.data() ? source.data() : "";
         return detail::Make<Library>([&](mtb_error **e) {
-            return mtb_library_create_from_source(device.Get(), source.data(), source.size(), &options, e);
+            return mtb_library_create_from_source(device.Get(), text, source.size(), &options, e);
         });
     }
     // Reads a metallib.

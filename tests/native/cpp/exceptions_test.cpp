@@ -46,7 +46,7 @@ static void copies(const Device &device) {
     for (auto mode : {MTB_STORAGE_SHARED, MTB_STORAGE_MANAGED, MTB_STORAGE_PRIVATE}) {
         for (size_t length : {size_t(1), size_t(5), size_t(4099), size_t(300000)}) {
             MetalBuffer buffer = MetalBuffer::Create(device, length + 7, mode).value();
-            CHECK(buffer.Size() == length + 7 && buffer.IsShared() == (mode != MTB_STORAGE_PRIVATE));
+            CHECK(buffer.Size() == length + 7 && buffer.IsShared() == (mode == MTB_STORAGE_SHARED));
             std::vector<uint8_t> model(length + 7);
             MetalMemoryUtils::ZeroBuffer(buffer).value();
             CHECK(contents(buffer) == model);

@@ -131,7 +131,10 @@ static void callbacks(const Device &device) {
         next.Wait().value();
         stream.Synchronize().value();
         CHECK(first_byte(buffer) == 6);
+        batch.FillBuffer(buffer, 0, 64, 7).value();
         CHECK(batch.Commit(nullptr).error().Status() == MTB_INVALID_ARGUMENT);
+        batch.Run().value();
+        CHECK(first_byte(buffer) == 7);
         CHECK(Batch().Commit([held_by_callback](const Error &) {}).error().Status() == MTB_INVALID_ARGUMENT);
         CHECK(stream.CallHostFunction(nullptr).error().Status() == MTB_INVALID_ARGUMENT);
     }
