@@ -150,6 +150,7 @@
 mod backend;
 pub mod command_buffer_error;
 mod error;
+pub mod groups;
 pub mod memory;
 mod metal;
 pub mod mps;
@@ -173,6 +174,7 @@ pub use metal::device::{Device, DeviceLimits, GpuFamily, Size, is_available};
 pub use metal::event::{SharedEvent, WeakSharedEvent};
 pub use metal::function_constants::{ConstantValue, FunctionConstantValues};
 pub use metal::guards::{ReadGuard, WriteGuard};
+pub use metal::headers::inline_headers;
 pub use metal::library::{CompileOptions, Function, LanguageVersion, Library, MathMode};
 pub use metal::no_copy::page_size;
 pub use metal::pipeline::{Argument, ArgumentAccess, ArgumentKind, ComputePipeline};

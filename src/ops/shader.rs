@@ -1,6 +1,6 @@
-//! The sources under `shaders/`, embedded, with their own headers put in place: Metal's run-time compiler has no include
-//! path. `#line` directives keep the names and lines of the files in diagnostics.
+//! The sources under `shaders/`, embedded, with their own headers put in place.
 
+use crate::metal::headers::inline_headers;
 use crate::metal::library::{CompileOptions, MathMode};
 use crate::ops::lane_execution::LaneExecution;
 
@@ -106,42 +106,8 @@ impl Shader {
     /// The whole source, ready for `newLibraryWithSource:`.
     pub(crate) fn source(self) -> String {
         let (name, text) = self.file();
-        let mut source = String::with_capacity(text.len() + 8192);
-        append(&mut source, name, text);
-        source
+        inline_headers(name, text, HEADERS)
     }
-}
-
-/// Appends `text` with every `#include "..."` of one of our headers replaced by the header. Include guards in the headers
-/// take care of repeats.
-fn append(source: &mut String, name: &str, text: &str) {
-    source.push_str(&format!("#line 1 \"{name}\"\n"));
-    for (index, line) in text.lines().enumerate() {
-        match included(line) {
-            Some((header, contents)) => {
-                append(source, header, contents);
-                source.push_str(&format!("#line {} \"{name}\"\n", index + 2));
-            }
-            None => {
-                source.push_str(line);
-                source.push('\n');
-            }
-        }
-    }
-}
-
-/// The header of ours that this line includes.
-fn included(line: &str) -> Option<(&'static str, &'static str)> {
-    let name = line
-        .trim()
-        .strip_prefix("#include")?
-        .trim()
-        .strip_prefix('"')?
-        .strip_suffix('"')?;
-    HEADERS
-        .iter()
-        .copied()
-        .find(|(header, _)| header.rsplit('/').next() == Some(name))
 }
 
 #[cfg(test)]

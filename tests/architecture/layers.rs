@@ -7,11 +7,12 @@ use crate::sources::Sources;
 use crate::{crate_sources, packages};
 
 /// Folder of `src/`, and the folders that it may use. What stands in `src/` itself is named by its file.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 10] = [
     ("sys", &[]),
     ("error.rs", &["sys"]),
     ("metal", &["sys", "error.rs"]),
     ("memory", &["sys", "error.rs", "metal"]),
+    ("groups", &["metal"]),
     ("mps", &["sys", "error.rs", "metal"]),
     ("ops", &["sys", "error.rs", "metal"]),
     ("software", &["sys", "error.rs", "metal"]),

@@ -131,6 +131,13 @@ void test_strict() {
             "struct V { float x; operator float2() const { return float2(x, x); } operator bool() const { return bool(x); } };\n",
         true);
     CHECK(says(conversion, R"({"succeeded":true,)"));
+    const std::string variable = check_source(
+        "struct V { int x; V(int y) : x(y) {} };\nkernel void block(device int *x) { V block(1); x[0] = block.x; }\n",
+        true);
+    CHECK(says(variable, R"({"succeeded":true,)"));
+    for (const char *call : {"return n < 2 ? 1 : n * f(n - 1);", "do f(n - 1); while (n < 1); return n;",
+                             "if (n < 2) return 1; else f(n - 1); return f(n);", "int m = f(n - 1); return m;"})
+        CHECK(says(check_source("int f(int n) { " + std::string(call) + " }\n", true), "'f' calls itself"));
     // Clang finds errors in both of its stages.
     const std::string both = check_source(
         head +

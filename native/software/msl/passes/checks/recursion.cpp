@@ -1,5 +1,6 @@
 #include "recursion.h"
 
+#include <array>
 #include <map>
 #include <set>
 #include <string_view>
@@ -30,6 +31,11 @@ std::map<std::string_view, FunctionBody> find_functions(const Source &source, co
     return functions;
 }
 
+// `type name(arguments)` declares a variable.
+bool is_type_before(const Token &token) {
+    return token.is_identifier() && !token.is_one_of(std::array<std::string_view, 4>{"return", "else", "do", "case"});
+}
+
 }  // namespace
 
 void check_recursion(Source &source, const Declarations &declarations) {
@@ -55,8 +61,9 @@ void check_recursion(Source &source, const Declarations &declarations) {
             Range &body = visits.back().body;
             const Index i = body.begin++;
             if (i + 1 < body.end) {
-                const bool member = source[i - 1].is(".") || source[i - 1].is("->") || source[i - 1].is("::");
-                if (source[i].is_identifier() && source[i + 1].is("(") && !member) visit(source[i].text);
+                const Token &before = source[i - 1];
+                const bool other = before.is(".") || before.is("->") || before.is("::") || is_type_before(before);
+                if (source[i].is_identifier() && source[i + 1].is("(") && !other) visit(source[i].text);
                 continue;
             }
             active.erase(visits.back().name);
