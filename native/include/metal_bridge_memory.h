@@ -37,7 +37,8 @@ typedef struct mtb_residency_set mtb_residency_set; /* MTLResidencySet */
 /* Zeroes are the defaults. */
 typedef struct mtb_memory_options {
     /* The most bytes that Metal may have allocated for this memory, in use and kept: the device's
-     * recommended_max_working_set_size by default. */
+     * recommended_max_working_set_size by default. Buffers count with their lengths, heaps with their sizes; a managed
+     * buffer counts once, also where Metal keeps two copies of it. */
     uint64_t budget;
     /* Bytes of staging, in use and kept: 64 MiB by default. If transfers need more at once, the memory does not keep
      * the rest for the next transfer. All staging counts against the budget. */

@@ -32,7 +32,8 @@ impl MemoryOptions {
     }
 
     /// Bytes that Metal may have allocated for the memory, in use and kept: by default the device's
-    /// [`recommended_max_working_set_size`](crate::DeviceLimits::recommended_max_working_set_size).
+    /// [`recommended_max_working_set_size`](crate::DeviceLimits::recommended_max_working_set_size). Buffers count with their
+    /// lengths, heaps with their sizes; a managed buffer counts once, also where Metal keeps two copies of it.
     pub fn budget(mut self, bytes: u64) -> MemoryOptions {
         self.budget = Some(bytes);
         self

@@ -13,6 +13,8 @@ struct mtb_arena {
     /* The heaps, as wholes whose parts are buffers. */
     mtbi_pool heaps;
     mtb_pool_statistics statistics;
+    /* The bytes of heaps that are being made and not listed yet. Under the memory's mutex, as the statistics. */
+    uint64_t pending_bytes;
 };
 
 #endif

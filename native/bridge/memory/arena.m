@@ -79,44 +79,70 @@ uint64_t mtb_arena_trim(mtb_arena *arena) {
     MTBI_LEAVE(0)
 }
 
-/* Reserves a block, or as much of it as the arena's limit and the memory's budget allow, but at least `size`. Returns
- * the bytes, or zero with an error. */
-static size_t reserve_block(mtb_arena *arena, size_t size, mtb_error **error, const char *function) {
-    mtb_memory *memory = arena->memory;
-    pthread_mutex_lock(&memory->mutex);
-    uint64_t held = arena->statistics.bytes_in_use + arena->statistics.bytes_kept;
-    pthread_mutex_unlock(&memory->mutex);
-    uint64_t left = held < arena->limit ? arena->limit - held : 0;
-    if (size > left) {
-        mtbi_fail(error, function, MTB_OVER_BUDGET,
-                  "%zu bytes do not fit beside the %llu bytes that the arena holds: its limit is %llu bytes", size,
-                  (unsigned long long)held, (unsigned long long)arena->limit);
-        return 0;
-    }
-    size_t page = mtb_page_size();
-    size_t bytes = size > arena->block_bytes ? (size + page - 1) / page * page : arena->block_bytes;
-    if (bytes > left) bytes = left;
-    if (bytes > size && !mtbi_memory_reserve(memory, bytes, NULL, function)) return bytes;
-    return mtbi_memory_reserve(memory, size, error, function) ? 0 : size;
+static uint64_t left_of_limit(const mtb_arena *arena, uint64_t *held) {
+    *held = arena->statistics.bytes_in_use + arena->statistics.bytes_kept + arena->pending_bytes;
+    return *held < arena->limit ? arena->limit - *held : 0;
 }
 
-static heap *try_to_make_heap(mtb_arena *arena, size_t size, mtb_error **error, const char *function) {
-    mtb_memory *memory = arena->memory;
-    size_t bytes = reserve_block(arena, size, error, function);
-    if (bytes == 0) return NULL;
+static void end_pending(mtb_arena *arena, uint64_t bytes) {
+    pthread_mutex_lock(&arena->memory->mutex);
+    arena->pending_bytes -= bytes;
+    pthread_mutex_unlock(&arena->memory->mutex);
+}
+
+/* Counts bytes of a heap that is being made, against the arena's limit and the memory's budget. */
+static mtb_status reserve(mtb_arena *arena, size_t bytes, mtb_error **error, const char *function) {
+    uint64_t held;
+    pthread_mutex_lock(&arena->memory->mutex);
+    bool fits = bytes <= left_of_limit(arena, &held);
+    if (fits) arena->pending_bytes += bytes;
+    pthread_mutex_unlock(&arena->memory->mutex);
+    if (!fits)
+        return mtbi_fail(error, function, MTB_OVER_BUDGET,
+                         "%zu bytes do not fit beside the %llu bytes that the arena holds: its limit is %llu bytes",
+                         bytes, (unsigned long long)held, (unsigned long long)arena->limit);
+    mtb_status status = mtbi_memory_reserve(arena->memory, bytes, error, function);
+    if (status) end_pending(arena, bytes);
+    return status;
+}
+
+static void unreserve(mtb_arena *arena, size_t bytes) {
+    end_pending(arena, bytes);
+    mtbi_memory_unreserve(arena->memory, bytes);
+}
+
+/* A reserved heap of `bytes`, or of more if Metal rounds them. */
+static heap *try_to_make_heap_of(mtb_arena *arena, size_t bytes, mtb_error **error, const char *function) {
+    if (reserve(arena, bytes, error, function)) return NULL;
     MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
     [descriptor setSize:bytes];
     [descriptor setResourceOptions:options(arena)];
     heap *made = calloc(1, sizeof *made);
-    if (made) made->metal = [memory->device->metal newHeapWithDescriptor:descriptor];
-    if (made && made->metal) {
-        made->pooled.size = bytes;
+    if (made) made->metal = [arena->memory->device->metal newHeapWithDescriptor:descriptor];
+    size_t size = made && made->metal ? [made->metal size] : 0;
+    if (size == 0)
+        mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "Metal could not make a heap of %zu bytes", bytes);
+    else if (size <= bytes || !reserve(arena, size - bytes, error, function)) {
+        made->pooled.size = size;
         return made;
     }
+    if (made) [made->metal release];
     free(made);
-    mtbi_memory_unreserve(memory, bytes);
-    mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "Metal could not make a heap of %zu bytes", bytes);
+    unreserve(arena, bytes);
     return NULL;
+}
+
+/* With a whole block, or what the limit leaves of one, or with `size` bytes alone. */
+static heap *try_to_make_heap(mtb_arena *arena, size_t size, mtb_error **error, const char *function) {
+    uint64_t held;
+    pthread_mutex_lock(&arena->memory->mutex);
+    uint64_t left = left_of_limit(arena, &held);
+    pthread_mutex_unlock(&arena->memory->mutex);
+    size_t page = mtb_page_size();
+    size_t bytes = size > arena->block_bytes ? (size + page - 1) / page * page : arena->block_bytes;
+    if (bytes > left) bytes = left;
+    heap *made = bytes > size ? try_to_make_heap_of(arena, bytes, NULL, function) : NULL;
+    return made ? made : try_to_make_heap_of(arena, size, error, function);
 }
 
 /* A new heap with at least `size` bytes, not listed yet. If Metal cannot allocate it, the arena's mtb_memory frees what
@@ -153,6 +179,7 @@ static id<MTLBuffer> take_part_of_new(mtb_arena *arena, size_t length, MTLSizeAn
     if (!made) return nil;
     id<MTLBuffer> metal = [made->metal newBufferWithLength:length options:options(arena)];
     if (!metal) {
+        end_pending(arena, made->pooled.size);
         free_heap(arena->memory, &made->pooled);
         mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "Metal could not allocate %zu bytes of a new heap", length);
         return nil;
@@ -161,6 +188,7 @@ static id<MTLBuffer> take_part_of_new(mtb_arena *arena, size_t length, MTLSizeAn
     pthread_mutex_lock(&arena->memory->mutex);
     mtbi_pool_add_whole(&arena->heaps, *whole, &heaps, made->pooled.size);
     mtbi_pool_count_part(*whole, need.size, true);
+    arena->pending_bytes -= made->pooled.size;
     pthread_mutex_unlock(&arena->memory->mutex);
     return metal;
 }

@@ -1,6 +1,7 @@
 /* Arenas and residency sets. */
 #include "support.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -105,6 +106,60 @@ static void blocks_are_as_large_as_the_limit_allows(void) {
     mtb_buffer_release(large);
     for (int i = 0; i < 2; i++) mtb_arena_release(arenas[i]);
     mtb_memory_release(memory);
+}
+
+typedef struct {
+    mtb_arena *arena;
+    mtb_buffer *buffers[200];
+    int count;
+} filler;
+
+static void *fill(void *argument) {
+    filler *own = argument;
+    mtb_error *error = NULL;
+    while (own->count < 200 && (own->buffers[own->count] = mtb_arena_allocate(own->arena, 256, &error))) own->count++;
+    CHECK(own->count < 200 && mtb_error_status(error) == MTB_OVER_BUDGET);
+    mtb_error_release(error);
+    return NULL;
+}
+
+/* Metal rounds the sizes of heaps, and many threads need one at a time. */
+static void limits_hold_for_odd_blocks(void) {
+    enum {
+        THREADS = 8
+    };
+    const size_t blocks[] = {1, 257, 999, 1000, 4000, 0};
+    const size_t limit = 2 * mtb_page_size() + 1000;
+    for (size_t i = 0; i < 2 * sizeof blocks / sizeof *blocks; i++) {
+        mtb_memory *memory;
+        bool is_bounded = i % 2;
+        mtb_memory_options options = {.budget = is_bounded ? 0 : limit};
+        MAKE(memory, mtb_memory_create(shared.device, &options, &error));
+        uint64_t before = mtb_device_current_allocated_size(shared.device);
+        mtb_arena *arena;
+        MAKE(arena, mtb_arena_create(memory, MTB_STORAGE_PRIVATE, blocks[i / 2], is_bounded ? limit : 0, &error));
+        filler fillers[THREADS];
+        pthread_t threads[THREADS];
+        for (int t = 0; t < THREADS; t++) {
+            fillers[t] = (filler){.arena = arena};
+            CHECK(pthread_create(&threads[t], NULL, fill, &fillers[t]) == 0);
+        }
+        for (int t = 0; t < THREADS; t++) pthread_join(threads[t], NULL);
+        mtb_pool_statistics statistics = statistics_of(arena);
+        mtb_memory_statistics all;
+        mtb_memory_get_statistics(memory, &all);
+        CHECK(statistics.bytes_in_use > 0 && statistics.bytes_in_use <= limit);
+        CHECK(statistics.bytes_kept <= limit - statistics.bytes_in_use && statistics.high_water_bytes <= limit);
+        CHECK(all.held == statistics.bytes_in_use + statistics.bytes_kept);
+        CHECK(mtb_device_current_allocated_size(shared.device) - before == all.held);
+        for (int t = 0; t < THREADS; t++)
+            while (fillers[t].count > 0) mtb_buffer_release(fillers[t].buffers[--fillers[t].count]);
+        CHECK(statistics_of(arena).bytes_in_use == 0);
+        mtb_arena_release(arena);
+        mtb_memory_get_statistics(memory, &all);
+        CHECK(all.held == 0);
+        mtb_memory_release(memory);
+    }
 }
 
 /* A buffer's memory is not used again while work that was encoded uses it; buffers outlive the handles of arena and
@@ -261,6 +316,7 @@ static void what_was_removed_may_come_back(void) {
 const test memory_arena_tests[] = {
     {"memory arena: heaps are shared by buffers", heaps_are_shared_by_buffers},
     {"memory arena: limits hold", limits_hold},
+    {"memory arena: limits hold for odd blocks", limits_hold_for_odd_blocks},
     {"memory arena: blocks are as large as the limit allows", blocks_are_as_large_as_the_limit_allows},
     {"memory arena: ranges in flight are not reused", ranges_in_flight_are_not_reused},
     {"memory residency: sets hold buffers", residency_sets_hold_buffers},
