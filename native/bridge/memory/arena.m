@@ -132,7 +132,7 @@ static heap *try_to_make_heap_of(mtb_arena *arena, size_t bytes, mtb_error **err
     return NULL;
 }
 
-/* With a whole block, or what the limit leaves of one, or with `size` bytes alone. */
+/* With a whole block, or what the limit leaves of one; with `size` bytes alone if no more fit. */
 static heap *try_to_make_heap(mtb_arena *arena, size_t size, mtb_error **error, const char *function) {
     uint64_t held;
     pthread_mutex_lock(&arena->memory->mutex);
@@ -141,8 +141,11 @@ static heap *try_to_make_heap(mtb_arena *arena, size_t size, mtb_error **error, 
     size_t page = mtb_page_size();
     size_t bytes = size > arena->block_bytes ? (size + page - 1) / page * page : arena->block_bytes;
     if (bytes > left) bytes = left;
-    heap *made = bytes > size ? try_to_make_heap_of(arena, bytes, NULL, function) : NULL;
-    return made ? made : try_to_make_heap_of(arena, size, error, function);
+    if (bytes <= size) return try_to_make_heap_of(arena, size, error, function);
+    heap *made = try_to_make_heap_of(arena, bytes, error, function);
+    if (made || mtbi_last_failure() != MTB_OVER_BUDGET) return made;
+    mtbi_error_drop(error);
+    return try_to_make_heap_of(arena, size, error, function);
 }
 
 /* A new heap with at least `size` bytes, not listed yet. If Metal cannot allocate it, the arena's mtb_memory frees what
