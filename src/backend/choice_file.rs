@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::{env, fs, io, process};
 
 use crate::backend::choice::{Faster, Found};
@@ -39,6 +40,9 @@ impl ChoiceFile {
     /// Adds a class and who was faster.
     pub(super) fn add(&self, found: &(String, Faster)) {
         let Some(path) = &self.path else { return };
+        // What processes find at one time, some measure again.
+        static ADDING: Mutex<()> = Mutex::new(());
+        let _adding = ADDING.lock().unwrap_or_else(PoisonError::into_inner);
         let mut devices = read(path);
         let device = devices.entry(self.device.clone()).or_default();
         device.insert(found.0.clone(), found.1);
@@ -56,8 +60,12 @@ fn write(path: &Path, devices: &Devices) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let own = folder.join(format!("choices.{}.json", process::id()));
-    fs::write(&own, serde_json::to_vec_pretty(devices)?)?;
-    fs::rename(&own, path)
+    let written = fs::write(&own, serde_json::to_vec_pretty(devices)?);
+    let renamed = written.and_then(|()| fs::rename(&own, path));
+    if renamed.is_err() {
+        let _ = fs::remove_file(&own);
+    }
+    renamed
 }
 
 /// `METAL_BRIDGE_CACHE`, or `metal-bridge` in the user's folder for caches.
@@ -93,5 +101,40 @@ fn system() -> String {
         CStr::from_ptr(names.release.as_ptr())
             .to_string_lossy()
             .into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    fn file(path: PathBuf) -> ChoiceFile {
+        ChoiceFile {
+            path: Some(path),
+            device: "a device".to_owned(),
+        }
+    }
+
+    #[test]
+    fn threads_add_what_they_find_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = file(folder.path().join("choices.json"));
+        thread::scope(|scope| {
+            for class in 0..32 {
+                let file = &file;
+                scope.spawn(move || file.add(&(class.to_string(), Faster::Kernels)));
+            }
+        });
+        assert_eq!(file.read().len(), 32);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_replaced_leaves_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("choices.json");
+        fs::create_dir(&path).unwrap();
+        file(path).add(&("a class".to_owned(), Faster::Kernels));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

@@ -108,7 +108,9 @@ impl Ops {
     /// The transposed convolution, which spreads `x` as [`Ops::convolution`] gathers it: `y[n, o, p] = sum(x[n, i, q]
     /// weight[i, o, k]) + bias[o]` over all channels `i` of the group and all `q` and `k` with `stride q + dilation k - padding
     /// = p`. Here `weight` is `[c, o / groups, window]`. The size of `y` is `stride (size - 1) - padding + dilation (window -
-    /// 1) + 1`, or up to `max(stride, dilation) - 1` more, which other libraries call output padding. Kernel `convolution`.
+    /// 1) + 1`, or up to `max(stride, dilation) - 1` more, which other libraries call output padding. It is computed as a
+    /// convolution of `x` with zeros between and around its elements: infinities and NaN of the weights, times these zeros, make
+    /// NaN also where they take no part in the sum. Kernel `convolution`.
     ///
     /// # Errors
     ///
