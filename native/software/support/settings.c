@@ -19,6 +19,7 @@ enum kind {
     SEED,          /* any number */
     NTH_WITH_CODE, /* n or n:code */
     CHECKS,        /* names with commas between them */
+    LINK,          /* GB/s,us: both may have fractions */
     TEXT,
 };
 
@@ -66,6 +67,18 @@ static double read_seconds(const char *text, const struct entry *entry) {
     const double seconds = smtl_strtod(text, &end);
     return end != text && *end == '\0' && seconds >= 0 && seconds <= (double)entry->most ? seconds
                                                                                          : (double)entry->fallback;
+}
+
+/* The bandwidth must be more than nothing. No machine has more than a million GB/s, and no test waits a million us. */
+static smtl_link_speed read_link(const char *text) {
+    const smtl_link_speed none = {0, 0};
+    char *end = NULL;
+    const double gigabytes = smtl_strtod(text, &end);
+    if (end == text || *end != ',' || !(gigabytes >= 1e-6 && gigabytes <= 1e6)) return none;
+    const char *const second = end + 1;
+    const double microseconds = smtl_strtod(second, &end);
+    if (end == second || *end != '\0' || !(microseconds >= 0 && microseconds <= 1e6)) return none;
+    return (smtl_link_speed){gigabytes * 1e9, microseconds * 1e-6};
 }
 
 static smtl_nth_with_code read_nth_with_code(const char *text) {
@@ -126,6 +139,7 @@ static void read_entry(const struct entry *entry) {
     case SECONDS: *(double *)field = read_seconds(text, entry); break;
     case SEED: ((smtl_seed *)field)->on = is_number(text, &((smtl_seed *)field)->value); break;
     case NTH_WITH_CODE: *(smtl_nth_with_code *)field = read_nth_with_code(text); break;
+    case LINK: *(smtl_link_speed *)field = read_link(text); break;
     case CHECKS: *(uint32_t *)field = read_checks(text, entry->name); break;
     /* A copy: the program may change its environment. */
     case TEXT: {
@@ -144,6 +158,7 @@ static void read_environment(void) {
     const struct entry table[] = {
         SETTING("SOFTWARE_METAL_DEVICES", NUMBER, device_count, 1, 16),
         SETTING("SOFTWARE_METAL_PEERS", FLAG, peer_group, 0, ANY),
+        SETTING("SOFTWARE_METAL_LINK", LINK, link, 0, ANY),
         SETTING("SOFTWARE_METAL_DEFAULT_DEVICE", FLAG, default_device, 1, ANY),
         SETTING("SOFTWARE_METAL_UNIFIED", FLAG, unified_memory, 1, ANY),
         SETTING("SOFTWARE_METAL_FAMILY", NUMBER, apple_family, 7, UINT32_MAX),

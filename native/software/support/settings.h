@@ -16,6 +16,12 @@ typedef struct {
     uint64_t value;
 } smtl_seed;
 
+/* What joins two devices, and a device that is not built in to system memory. */
+typedef struct {
+    double bytes_per_second; /* 0: as fast as the machine moves bytes */
+    double latency; /* seconds */
+} smtl_link_speed;
+
 /* The `nth` event from the start of the process, 0 for none, and the error code that it ends with, 0 for the usual one.
  */
 typedef struct {
@@ -27,6 +33,7 @@ typedef struct {
     /* Devices. */
     uint64_t device_count;
     bool peer_group; /* the devices are in one peer group */
+    smtl_link_speed link;
     bool default_device; /* false: MTLCreateSystemDefaultDevice returns nil */
     bool unified_memory; /* false: a discrete GPU of the Mac2 family */
     uint64_t apple_family; /* the highest Apple family that devices support */

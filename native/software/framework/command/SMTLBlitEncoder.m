@@ -4,6 +4,7 @@
 #import "framework/device/SMTLCounterSampleBuffer.h"
 #import "framework/memory/SMTLBuffer.h"
 #import "support/SMTLError.h"
+#include "support/link.h"
 
 /* GPUs of the Mac2 family copy and fill in units of four bytes; Apple's own do not require that. */
 static void require_alignment(const char *where, SMTLDevice *device, NSUInteger value, NSString *what) {
@@ -17,6 +18,14 @@ static void require_range(const char *where, SMTLBuffer *buffer, NSUInteger offs
                  (unsigned long)offset, (unsigned long)buffer->_length);
     require_alignment(where, buffer->_device, offset, @"offset");
     require_alignment(where, buffer->_device, size, @"size");
+}
+
+/* A read of a peer's memory, and a copy between system memory and the memory of a device that has its own. */
+static bool crosses_a_link(const SMTLBuffer *source, const SMTLBuffer *destination) {
+    if (source->_remote != nil) return true;
+    const bool reads_shared = SMTLStorageModeOf(source->_options) == MTLStorageModeShared;
+    const bool writes_shared = SMTLStorageModeOf(destination->_options) == MTLStorageModeShared;
+    return reads_shared != writes_shared && ![source->_device hasUnifiedMemory];
 }
 
 @implementation SMTLBlitEncoder
@@ -62,7 +71,8 @@ static void require_range(const char *where, SMTLBuffer *buffer, NSUInteger offs
     const uint8_t *from = source->_device_bytes + sourceOffset;
     uint8_t *to = destination->_device_bytes + destinationOffset;
     SMTL_REQUIRE(from + size <= to || to + size <= from, where, @"the source and destination ranges overlap");
-    smtl_record_copy *command = smtl_stream_append(&_buffer->_stream, SMTL_OP_COPY, 0, sizeof *command);
+    const bool crosses = smtl_link_enabled() && crosses_a_link(source, destination);
+    smtl_record_copy *command = smtl_stream_append(&_buffer->_stream, SMTL_OP_COPY, crosses, sizeof *command);
     command->source = from;
     command->destination = to;
     command->size = size;

@@ -30,7 +30,7 @@ typedef enum {
     SMTL_OP_LAUNCH,
     SMTL_OP_LAUNCH_INDIRECT,
     SMTL_OP_EXECUTE,
-    SMTL_OP_COPY,
+    SMTL_OP_COPY, /* index: 1 for one that crosses a link */
     SMTL_OP_FILL,
     SMTL_OP_SYNCHRONIZE,
     SMTL_OP_HOST, /* index: how many ranges it writes */

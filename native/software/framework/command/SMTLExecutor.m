@@ -9,6 +9,7 @@
 #import "framework/sync/SMTLEvent.h"
 #include "support/statistics.h"
 #include "support/delay.h"
+#include "support/link.h"
 #include "support/random.h"
 #include "support/settings.h"
 #import <Metal/MTLCommandBuffer.h>
@@ -157,6 +158,15 @@ static bool run_host(const smtl_record_host *command, smtl_execution *execution)
     return true;
 }
 
+/* Alone, so that its time is its own. */
+static void copy_over_link(smtl_replay *replay, smtl_blit blit) {
+    smtl_blit_group_run(replay->blits);
+    const struct timespec begin = smtl_link_begin();
+    smtl_blit_group_add(replay->blits, blit);
+    smtl_blit_group_run(replay->blits);
+    smtl_link_end(begin, blit.size);
+}
+
 /* False ends the command buffer, with the reason in the execution. */
 static bool run_record(smtl_record *record, smtl_replay *replay) {
     smtl_launch *bindings = &replay->bindings;
@@ -217,7 +227,10 @@ static bool run_record(smtl_record *record, smtl_replay *replay) {
     case SMTL_OP_COPY: {
         const smtl_record_copy *command = (const smtl_record_copy *)record;
         smtl_blit blit = {.to = command->destination, .from = command->source, .size = command->size};
-        smtl_blit_group_add(replay->blits, blit);
+        if (record->index != 0)
+            copy_over_link(replay, blit);
+        else
+            smtl_blit_group_add(replay->blits, blit);
         return true;
     }
     case SMTL_OP_FILL: {
@@ -226,7 +239,13 @@ static bool run_record(smtl_record *record, smtl_replay *replay) {
         smtl_blit_group_add(replay->blits, blit);
         return true;
     }
-    case SMTL_OP_SYNCHRONIZE: [((const smtl_record_synchronize *)record)->buffer copyToCPU]; return true;
+    case SMTL_OP_SYNCHRONIZE: {
+        SMTLBuffer *const buffer = ((const smtl_record_synchronize *)record)->buffer;
+        const struct timespec begin = smtl_link_begin();
+        [buffer copyToCPU];
+        if (smtl_link_enabled() && ![buffer->_device hasUnifiedMemory]) smtl_link_end(begin, buffer->_length);
+        return true;
+    }
     case SMTL_OP_HOST: return run_host((const smtl_record_host *)record, replay->execution);
     case SMTL_OP_UPDATE_FENCE:
         [((const smtl_record_fence *)record)->fence noteSignalOf:replay->execution->order];

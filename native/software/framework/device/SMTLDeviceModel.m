@@ -140,9 +140,9 @@ static NSString *architecture_name(void) {
     return _index;
 }
 
-/* 0 for a built-in device, as on Apple's systems; there is no bus to measure for the other kind either. */
+/* 0 for a built-in device, as on Apple's systems. The other kind has a bus only if the link is set. */
 - (uint64_t)maxTransferRate {
-    return 0;
+    return [self hasUnifiedMemory] ? 0 : (uint64_t)smtl_settings_get()->link.bytes_per_second;
 }
 
 - (MTLArgumentBuffersTier)argumentBuffersSupport {

@@ -9,7 +9,7 @@ static void test_peers(void) {
         id<MTLDevice> one = [devices objectAtIndex:i];
         CHECK([one peerGroupID] == [device peerGroupID] && [one peerGroupID] != 0);
         CHECK([one peerIndex] == i && [one peerCount] == 3 && [one locationNumber] == i);
-        CHECK([one registryID] != 0);
+        CHECK([one registryID] != 0 && [one maxTransferRate] == 0);
     }
     CHECK([[[devices objectAtIndex:1] name] isEqual:[device name]] == NO);
     CHECK([[devices objectAtIndex:1] registryID] != [device registryID]);

@@ -10,6 +10,7 @@ static void test_devices(void) {
     CHECK(![[[devices objectAtIndex:1] name] isEqual:[device name]]);
     CHECK([[devices objectAtIndex:1] registryID] != [device registryID]);
     CHECK(![device hasUnifiedMemory] && [device location] == MTLDeviceLocationSlot);
+    CHECK([device maxTransferRate] == 0);
     CHECK(![device supportsFamily:MTLGPUFamilyApple1] && [device supportsFamily:MTLGPUFamilyMac2]);
     CHECK([device maxBufferLength] == 1 << 20);
     CHECK([device newBufferWithLength:(1 << 20) + 1 options:0] == nil);
