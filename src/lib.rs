@@ -171,6 +171,7 @@ pub use metal::command::CommandBuffer;
 pub use metal::completion::{Completed, Times};
 pub use metal::compute::{ComputeEncoder, DispatchType, MAX_BINDINGS, MAX_INLINE_BYTES};
 pub use metal::device::{Device, DeviceLimits, GpuFamily, Size, is_available};
+pub use metal::device_position::{DeviceLocation, DevicePosition, PeerGroup};
 pub use metal::event::{SharedEvent, WeakSharedEvent};
 pub use metal::function_constants::{ConstantValue, FunctionConstantValues};
 pub use metal::guards::{ReadGuard, WriteGuard};

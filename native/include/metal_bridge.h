@@ -236,6 +236,33 @@ typedef enum mtb_gpu_family {
     MTB_FAMILY_METAL4 = 5002
 } mtb_gpu_family;
 
+/* MTLDeviceLocation. */
+typedef enum mtb_device_location {
+    MTB_LOCATION_BUILT_IN = 0,
+    /* In a slot of the machine. */
+    MTB_LOCATION_SLOT = 1,
+    /* Outside of the machine, as over Thunderbolt. */
+    MTB_LOCATION_EXTERNAL = 2,
+    /* The system does not say, or says what this header has no name for. */
+    MTB_LOCATION_UNSPECIFIED = 3
+} mtb_device_location;
+
+/* Where a device is in the machine, and among its peers. */
+typedef struct mtb_device_position {
+    /* As mtb_device_peer_group_id gives it; zero if the device has no peers. */
+    uint64_t peer_group_id;
+    /* The device's number in its peer group, below peer_count. */
+    uint32_t peer_index;
+    /* Devices in the peer group. */
+    uint32_t peer_count;
+    mtb_device_location location;
+    /* Tells devices of one location apart, such as the number of the slot. */
+    uint64_t location_number;
+    /* Bytes a second, at most, between system memory and the device's own memory; zero if the device is built in or the
+     * system does not know. */
+    uint64_t max_transfer_rate;
+} mtb_device_position;
+
 /* MTLCreateSystemDefaultDevice, or the first of MTLCopyAllDevices if that gives none (as in a process without a
  * window server session). MTB_NO_DEVICE if there is none at all. */
 mtb_device *mtb_device_create_default(mtb_error **error);
@@ -253,6 +280,9 @@ bool mtb_device_supports_family(const mtb_device *device, int64_t family);
 uint64_t mtb_device_current_allocated_size(const mtb_device *device);
 /* peerGroupID: devices with the same number, other than zero, use each other's buffers through remote views. */
 uint64_t mtb_device_peer_group_id(const mtb_device *device);
+/* Asks peerGroupID, peerIndex, peerCount, location, locationNumber and maxTransferRate, at each call, since devices
+ * come and go. Fills `position`, all zero for a NULL device. */
+void mtb_device_get_position(const mtb_device *device, mtb_device_position *position);
 
 /* ------------------------------------------------------------------------------------------------ buffers */
 

@@ -51,6 +51,12 @@ public:
         const char *name = Info().name;
         return name ? name : "";
     }
+    // Where the device is in the machine and among its peers; all zero for an empty device.
+    mtb_device_position Position() const noexcept {
+        mtb_device_position position;
+        mtb_device_get_position(device_.Get(), &position);
+        return position;
+    }
     // Whether copies of private memory from one device to the other need not go by way of system memory.
     bool IsPeerOf(const Device &other) const noexcept {
         const uint64_t group = mtb_device_peer_group_id(device_.Get());

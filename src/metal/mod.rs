@@ -11,6 +11,7 @@ pub(crate) mod completion;
 pub(crate) mod compute;
 mod cpu_access;
 pub(crate) mod device;
+pub(crate) mod device_position;
 pub(crate) mod dispatches;
 pub(crate) mod event;
 pub(crate) mod function_constants;

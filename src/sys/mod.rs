@@ -136,6 +136,23 @@ pub const MTB_FAMILY_COMMON3: mtb_gpu_family = 3003;
 pub const MTB_FAMILY_METAL3: mtb_gpu_family = 5001;
 pub const MTB_FAMILY_METAL4: mtb_gpu_family = 5002;
 
+pub type mtb_device_location = u32;
+pub const MTB_LOCATION_BUILT_IN: mtb_device_location = 0;
+pub const MTB_LOCATION_SLOT: mtb_device_location = 1;
+pub const MTB_LOCATION_EXTERNAL: mtb_device_location = 2;
+pub const MTB_LOCATION_UNSPECIFIED: mtb_device_location = 3;
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct mtb_device_position {
+    pub peer_group_id: u64,
+    pub peer_index: u32,
+    pub peer_count: u32,
+    pub location: mtb_device_location,
+    pub location_number: u64,
+    pub max_transfer_rate: u64,
+}
+
 pub type mtb_storage_mode = u32;
 pub const MTB_STORAGE_SHARED: mtb_storage_mode = 0;
 pub const MTB_STORAGE_MANAGED: mtb_storage_mode = 1;
@@ -364,6 +381,10 @@ abi! {
     pub fn mtb_device_supports_family(device: *const mtb_device, family: i64) -> bool;
     pub fn mtb_device_current_allocated_size(device: *const mtb_device) -> u64;
     pub fn mtb_device_peer_group_id(device: *const mtb_device) -> u64;
+    pub fn mtb_device_get_position(
+        device: *const mtb_device,
+        position: *mut mtb_device_position,
+    );
 
     pub fn mtb_buffer_create(
         device: *mut mtb_device,

@@ -1,4 +1,8 @@
+#[cfg(software_metal)]
+use metal_bridge::DeviceLocation;
 use metal_bridge::{Device, Error, GpuFamily, Size};
+#[cfg(software_metal)]
+use metal_bridge_test_support::in_child_with;
 
 use crate::*;
 
@@ -16,6 +20,35 @@ fn devices_say_what_they_are() {
         .into_iter()
         .filter(|&family| device.supports_family(family));
     assert!(families.count() > 0, "a device of no family");
+}
+
+/// What the software Metal is told to be.
+#[cfg(software_metal)]
+#[test]
+fn a_device_says_where_it_is() {
+    let variables = [
+        ("SOFTWARE_METAL_PEERS", "1"),
+        ("SOFTWARE_METAL_UNIFIED", "0"),
+        ("SOFTWARE_METAL_LINK", "12.5,0"),
+    ];
+    in_child_with("device::a_device_says_where_it_is", &variables, || {
+        let (near, far) = (device().position(), other_device().unwrap().position());
+        let (near_peers, far_peers) = (near.peers.unwrap(), far.peers.unwrap());
+        assert!(near_peers.id != 0 && near_peers.id == far_peers.id);
+        assert_eq!((near_peers.index, near_peers.count), (0, 2));
+        assert_eq!((far_peers.index, far_peers.count), (1, 2));
+        assert_eq!(near.location, DeviceLocation::Slot);
+        assert_eq!((near.location_number, far.location_number), (0, 1));
+        assert_eq!(far.max_transfer_rate, Some(12_500_000_000));
+    });
+}
+
+#[cfg(software_metal)]
+#[test]
+fn a_built_in_device_without_peers_says_so() {
+    let position = device().position();
+    assert_eq!(position.location, DeviceLocation::BuiltIn);
+    assert_eq!((position.peers, position.max_transfer_rate), (None, None));
 }
 
 #[test]

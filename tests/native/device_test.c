@@ -28,6 +28,25 @@ static void devices_are_found_by_index(void) {
     CHECK_FAILS(mtb_device_create_at(SIZE_MAX, &error), MTB_NO_DEVICE, "there is no device");
 }
 
+static void devices_say_where_they_are(void) {
+    for (size_t i = 0; i < mtb_device_count(); i++) {
+        mtb_device *device;
+        MAKE(device, mtb_device_create_at(i, &error));
+        mtb_device_info info;
+        mtb_device_position position;
+        mtb_device_get_info(device, &info);
+        memset(&position, 0xff, sizeof position);
+        mtb_device_get_position(device, &position);
+        CHECK(position.peer_group_id == mtb_device_peer_group_id(device));
+        CHECK(position.peer_group_id != 0 ? position.peer_index < position.peer_count
+                                          : position.peer_index == 0 && position.peer_count == 0);
+        CHECK(position.location <= MTB_LOCATION_UNSPECIFIED);
+        if (info.has_unified_memory)
+            CHECK(position.location == MTB_LOCATION_BUILT_IN && position.max_transfer_rate == 0);
+        mtb_device_release(device);
+    }
+}
+
 static void two_handles_of_a_device_are_one_device(void) {
     mtb_device *other;
     mtb_buffer *from, *to;
@@ -65,6 +84,13 @@ static void null_handles_have_harmless_getters(void) {
     CHECK(!mtb_device_supports_family(NULL, MTB_FAMILY_COMMON1));
     CHECK(mtb_device_current_allocated_size(NULL) == 0);
     CHECK(mtb_device_peer_group_id(NULL) == 0);
+    mtb_device_position position;
+    memset(&position, 0xff, sizeof position);
+    mtb_device_get_position(NULL, &position);
+    CHECK(position.peer_group_id == 0 && position.peer_index == 0 && position.peer_count == 0);
+    CHECK(position.location == MTB_LOCATION_BUILT_IN && position.location_number == 0);
+    CHECK(position.max_transfer_rate == 0);
+    mtb_device_get_position(shared.device, NULL);
     CHECK(mtb_buffer_length(NULL) == 0 && mtb_buffer_contents(NULL) == NULL && mtb_buffer_copy_label(NULL) == NULL);
     CHECK(mtb_buffer_gpu_address(NULL) == 0 && mtb_buffer_device_id(NULL) == 0);
     CHECK(mtb_library_function_count(NULL) == 0 && mtb_library_function_name(NULL, 0) == NULL);
@@ -152,6 +178,7 @@ static void errors_say_what_and_where(void) {
 const test device_tests[] = {
     {"default device describes itself", default_device_describes_itself},
     {"devices are found by index", devices_are_found_by_index},
+    {"devices say where they are", devices_say_where_they_are},
     {"two handles of a device are one device", two_handles_of_a_device_are_one_device},
     {"allocated size follows buffers", allocated_size_follows_buffers},
     {"null handles have harmless getters", null_handles_have_harmless_getters},

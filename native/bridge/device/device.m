@@ -113,3 +113,29 @@ uint64_t mtb_device_peer_group_id(const mtb_device *device) {
     return device ? [device->metal peerGroupID] : 0;
     MTBI_LEAVE(0)
 }
+
+static mtb_device_location location_of(id<MTLDevice> metal) {
+    switch ([metal location]) {
+    case MTLDeviceLocationBuiltIn: return MTB_LOCATION_BUILT_IN;
+    case MTLDeviceLocationSlot: return MTB_LOCATION_SLOT;
+    case MTLDeviceLocationExternal: return MTB_LOCATION_EXTERNAL;
+    default: return MTB_LOCATION_UNSPECIFIED;
+    }
+}
+
+void mtb_device_get_position(const mtb_device *device, mtb_device_position *position) {
+    if (position) *position = (mtb_device_position){0};
+    if (!device || !position) return;
+    MTBI_ENTER
+    id<MTLDevice> metal = device->metal;
+    /* At once: an exception leaves zeros and not a part of the answers. */
+    *position = (mtb_device_position){
+        .peer_group_id = [metal peerGroupID],
+        .peer_index = [metal peerIndex],
+        .peer_count = [metal peerCount],
+        .location = location_of(metal),
+        .location_number = [metal locationNumber],
+        .max_transfer_rate = [metal maxTransferRate],
+    };
+    MTBI_LEAVE()
+}

@@ -147,6 +147,10 @@ static void devices() {
     if (Device::Count() < 2) return;
     Device near = Device::At(0).value(), far = Device::At(1).value();
     CHECK(near.IsPeerOf(far) == far.IsPeerOf(near) && !near.IsPeerOf(Device()));
+    const mtb_device_position here_is = near.Position(), there_is = far.Position();
+    CHECK((here_is.peer_group_id != 0) == near.IsPeerOf(far) && here_is.peer_group_id == there_is.peer_group_id);
+    CHECK(!near.IsPeerOf(far) || (here_is.peer_index != there_is.peer_index && here_is.peer_count >= 2));
+    CHECK(here_is.location_number != there_is.location_number && Device().Position().peer_count == 0);
     std::vector<uint8_t> bytes(100001, 7), back(bytes.size());
     for (bool shared : {false, true}) {
         MetalBuffer there = MetalBuffer::Create(far, bytes.size(), shared).value();

@@ -23,7 +23,9 @@ static void ask_devices(void) {
     mtb_device_get_info(HANDLE(device), &info);
     mtb_device_supports_family(HANDLE(device), (int64_t)any_size());
     mtb_device_current_allocated_size(HANDLE(device));
-    mtb_device_peer_group_id(HANDLE(device));
+    mtb_device_position position;
+    mtb_device_get_position(HANDLE(device), &position);
+    if (mtb_device_peer_group_id(HANDLE(device)) != position.peer_group_id) abort();
     mtb_device_supports_residency_sets(HANDLE(device));
     if (!device && info.name) abort();
     verdict v = {0};
