@@ -2,7 +2,7 @@
 
 use metal_bridge::ObjectKind;
 use metal_bridge::memory::{ArenaOptions, Memory, MemoryOptions, TransferKind};
-use metal_bridge_test_support::in_child;
+use metal_bridge_test_support::{in_child, in_child_with};
 
 use crate::*;
 
@@ -185,4 +185,43 @@ fn peers_copy_through_remote_views() {
         across(TransferKind::Peer);
         assert_eq!(Device::live_objects().live(ObjectKind::Error), 0);
     });
+}
+
+#[cfg(software_metal)]
+#[test]
+fn a_buffer_has_a_view_for_each_peer() {
+    let variables = [
+        ("SOFTWARE_METAL_DEVICES", "4"),
+        ("SOFTWARE_METAL_PEERS", "1"),
+    ];
+    in_child_with(
+        "arenas::a_buffer_has_a_view_for_each_peer",
+        &variables,
+        || {
+            let devices = Device::all().unwrap();
+            let memories: Vec<Memory> = devices.iter().map(|d| Memory::new(d).unwrap()).collect();
+            let queues: Vec<TransferQueue> = memories
+                .iter()
+                .map(|m| m.new_transfer_queue().unwrap())
+                .collect();
+            let source = devices[0].new_buffer(KIB, StorageMode::Private).unwrap();
+            let bytes = pattern(KIB, 5);
+            queues[0].copy(&bytes, source.at(0)).run().unwrap();
+            // Threads, since two may make their views at the same time; and again, by the views that are there.
+            for round in 1..=2 {
+                std::thread::scope(|scope| {
+                    for queue in &queues[1..] {
+                        scope.spawn(|| {
+                            let memory = queue.memory();
+                            let copy = memory.allocate(KIB, StorageMode::Private).unwrap();
+                            queue.copy(source.range(..), copy.at(0)).run().unwrap();
+                            assert!(contents(queue, &copy) == bytes);
+                            let peers = memory.statistics().transfers(TransferKind::Peer);
+                            assert_eq!(peers.count, round);
+                        });
+                    }
+                });
+            }
+        },
+    );
 }

@@ -14,7 +14,7 @@ struct mtb_buffer {
     void *contents;
     uint64_t gpu_address;
     mtb_storage_mode mode;
-    /* Through these views peer devices see this buffer: see peer_view.m. */
+    /* Through these views peer devices see this buffer, one for each: see peer_view.m. A view has the next one here. */
     mtb_buffer *_Atomic view;
     /* A command buffer keeps the buffers of pools alive until it has completed, so that none is lent again while work
      * uses it. */

@@ -10,14 +10,20 @@ static bool are_peers(mtb_device *a, mtb_device *b) {
 mtb_buffer *mtbi_buffer_view_for(mtb_buffer *buffer, mtb_device *device) {
     MTBI_ENTER
     if (buffer->mode != MTB_STORAGE_PRIVATE || !are_peers(buffer->device, device)) return NULL;
-    mtb_buffer *present = atomic_load(&buffer->view);
-    if (present) return mtbi_is_same_device(present->device, device) ? present : NULL;
+    mtb_buffer *_Atomic *end = &buffer->view;
+    for (mtb_buffer *present; (present = atomic_load(end)); end = &present->view)
+        if (mtbi_is_same_device(present->device, device)) return present;
     id<MTLBuffer> metal = [buffer->metal newRemoteBufferViewForDevice:device->metal];
     if (!metal) return NULL;
     mtb_buffer *view = mtbi_buffer_wrap(device, metal, buffer->length, MTB_STORAGE_PRIVATE, NULL, __func__);
-    if (view && !atomic_compare_exchange_strong(&buffer->view, &present, view)) {
-        mtb_buffer_release(view);
-        view = present;
+    if (!view) return NULL;
+    /* Another thread may have added a view meanwhile, for this device or another one. */
+    for (mtb_buffer *present = NULL; !atomic_compare_exchange_strong(end, &present, view); present = NULL) {
+        if (mtbi_is_same_device(present->device, device)) {
+            mtb_buffer_release(view);
+            return present;
+        }
+        end = &present->view;
     }
     return view;
     MTBI_LEAVE(NULL)
