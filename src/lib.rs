@@ -20,6 +20,7 @@
 //! | Metal | here | what is different |
 //! |---|---|---|
 //! | `MTLCreateSystemDefaultDevice`, `MTLCopyAllDevices` | [`Device::system_default`], [`Device::all`] | a [`Result`]: no device is [`Error::NoDevice`] |
+//! | `peerGroupID`, `location`, `maxTransferRate` | [`Device::position`], [`devices`] | what joins two devices; how fast they copy is measured |
 //! | `MTLBuffer`, `contents` | [`Buffer`], [`Buffer::wait_read`], [`Buffer::wait_write`] | guards, which wait for the GPU and keep it out |
 //! | `newBufferWithBytesNoCopy` | [`Device::new_buffer_with_mmap`], [`Device::new_buffer_no_copy`] | the memory's owner goes along |
 //! | `didModifyRange:` | the end of a [`WriteGuard`] | |
@@ -149,6 +150,7 @@
 
 mod backend;
 pub mod command_buffer_error;
+pub mod devices;
 mod error;
 pub mod groups;
 pub mod memory;
@@ -182,6 +184,11 @@ pub use metal::pipeline::{Argument, ArgumentAccess, ArgumentKind, ComputePipelin
 pub use metal::queue::CommandQueue;
 pub use metal::statistics::{LiveObjects, ObjectKind};
 pub use metal::submission::{CommandBufferStatus, Submission};
+
+/// The example of the page about several devices.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/devices.md")]
+struct DevicesPage;
 
 /// The examples of the README.
 #[cfg(doctest)]

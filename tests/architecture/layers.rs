@@ -7,12 +7,13 @@ use crate::sources::Sources;
 use crate::{crate_sources, packages};
 
 /// Folder of `src/`, and the folders that it may use. What stands in `src/` itself is named by its file.
-const LAYERS: [(&str, &[&str]); 10] = [
+const LAYERS: [(&str, &[&str]); 11] = [
     ("sys", &[]),
     ("error.rs", &["sys"]),
     ("metal", &["sys", "error.rs"]),
     ("memory", &["sys", "error.rs", "metal"]),
     ("groups", &["metal"]),
+    ("devices", &["error.rs", "metal", "memory"]),
     ("mps", &["sys", "error.rs", "metal"]),
     ("ops", &["sys", "error.rs", "metal"]),
     ("software", &["sys", "error.rs", "metal"]),

@@ -17,6 +17,7 @@ mod refusals;
 mod stuck;
 mod threads;
 mod timeouts;
+mod topology;
 
 use std::time::{Duration, Instant};
 

@@ -1,0 +1,42 @@
+//! Several devices: what joins them, how fast bytes move between them, and which way is the fastest.
+//!
+//! ```
+//! use metal_bridge::devices::{Link, MeasureOptions, Topology};
+//!
+//! # if !metal_bridge::is_available() { return Ok(()); }
+//! let topology = Topology::discover()?;
+//! for (index, device) in topology.devices().iter().enumerate() {
+//!     println!("{index}: {}, {}", device.name(), topology.positions()[index].location.name());
+//! }
+//! assert_eq!(topology.link(0, 0)?, Link::SameDevice);
+//!
+//! let measurements = topology.measure(&MeasureOptions::new().bytes(1 << 20).repeats(3))?;
+//! let figures = measurements.pair(0, 0)?;
+//! println!("{:.1} GB/s, {:?}", figures.bandwidth / 1e9, figures.latency);
+//! assert_eq!(measurements.route(0, 0, 1 << 20)?.through, None);
+//! # Ok::<(), metal_bridge::Error>(())
+//! ```
+//!
+//! # Names from elsewhere
+//!
+//! | elsewhere | here |
+//! |---|---|
+//! | `discover_topology`, `nvidia-smi topo -m` | [`Topology::discover`]; the command `metal-bridge topology` |
+//! | `cudaDeviceCanAccessPeer` | [`Topology::link`] gives [`Link::Peers`] |
+//! | `enable_p2p_access`, `cudaDeviceEnablePeerAccess` | nothing to enable: between peers, transfers read private buffers through remote views where Metal lets them |
+//! | `transfer`, `cudaMemcpyPeer` | [`TransferQueue::copy`](crate::memory::TransferQueue::copy) of buffers of two devices |
+//! | `statistics` | [`Memory::statistics`](crate::memory::Memory::statistics), kinds [`Peer`](crate::memory::TransferKind::Peer) and [`PeerStaged`](crate::memory::TransferKind::PeerStaged) |
+//! | `p2pBandwidthLatencyTest` | [`Topology::measure`]; the command `metal-bridge topology --measure` |
+//!
+//! `docs/devices.md` in the repository says what Metal promises of all this.
+
+mod link;
+mod measure;
+mod measurements;
+mod options;
+mod topology;
+
+pub use link::Link;
+pub use measurements::{Measurements, PairFigures, Route};
+pub use options::MeasureOptions;
+pub use topology::Topology;
