@@ -13,6 +13,7 @@ mod info;
 mod loading;
 mod memory;
 mod stress;
+mod topology;
 
 use std::env;
 use std::ffi::OsString;
@@ -38,6 +39,8 @@ enum Command {
     Generate(generate::Arguments),
     /// List the Metal devices and their limits
     Info(info::Arguments),
+    /// Tell what joins the Metal devices, and how fast bytes move between them
+    Topology(topology::Arguments),
     /// Measure how fast a model reads a prompt and generates, or how fast operations on tensors are
     Bench(bench::Arguments),
     /// Compile sources of the Metal Shading Language and tell what is in them and what is wrong
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
+        Command::Topology(arguments) => topology::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         #[cfg(software_metal)]
         Command::Check(arguments) => check::run(&arguments),

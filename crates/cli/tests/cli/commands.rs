@@ -47,7 +47,14 @@ fn wrong_arguments_exit_with_2() {
     }
     let output = run(&["--help"]);
     assert_code(&output, 0);
-    for part in ["generate", "info", "bench", "stress", "Exit codes"] {
+    for part in [
+        "generate",
+        "info",
+        "topology",
+        "bench",
+        "stress",
+        "Exit codes",
+    ] {
         assert!(text(&output.stdout).contains(part));
     }
     assert!(text(&run(&["--version"]).stdout).contains(env!("CARGO_PKG_VERSION")));
@@ -69,6 +76,7 @@ fn help_that_cannot_be_written_is_a_failure() {
 fn without_a_metal_every_command_exits_with_3() {
     for arguments in [
         &["info"][..],
+        &["topology"],
         &["generate", "-m", MODEL, "x"],
         &["bench", "-m", MODEL],
     ] {

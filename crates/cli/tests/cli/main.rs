@@ -7,3 +7,5 @@ mod commands;
 mod folder;
 #[cfg(software_metal)]
 mod sanitize;
+#[cfg(metal_backend)]
+mod topology;

@@ -87,6 +87,15 @@ const BENCH: &[Choice] = &[
     ("--json", &[]),
 ];
 const INFO: &[Choice] = &[("--json", &[]), ("--device", NUMBERS)];
+const TOPOLOGY: &[Choice] = &[
+    ("--json", &[]),
+    ("--measure", &[]),
+    (
+        "--bytes",
+        &["4", "0", "6", "-1", "18446744073709551612", "x"],
+    ),
+    ("--repeats", &["1", "0", "x"]),
+];
 const STRESS: &[Choice] = &[
     (
         "--transfers",
@@ -218,6 +227,7 @@ fn calls() -> impl Strategy<Value = Call> {
         2 => options(GENERATE, 4).prop_map(move |rest| [begin(&["generate"]), rest].concat()),
         2 => options(BENCH, 4).prop_map(move |rest| [bench.clone(), rest].concat()),
         1 => options(INFO, 3).prop_map(move |rest| [begin(&["info"]), rest].concat()),
+        1 => options(TOPOLOGY, 3).prop_map(move |rest| [begin(&["topology"]), rest].concat()),
         1 => options(STRESS, 2).prop_map(move |rest| [begin(&["stress", "-s", "0", "-t", "1"]), rest].concat()),
         6 => check,
         1 => Just(Vec::new()),
