@@ -153,6 +153,7 @@ pub mod command_buffer_error;
 pub mod devices;
 mod error;
 pub mod groups;
+mod headers;
 pub mod memory;
 mod metal;
 pub mod mps;
@@ -167,6 +168,7 @@ pub use backend::{
     Peak, Qkv,
 };
 pub use error::{Error, Failure, Result};
+pub use headers::inline_headers;
 pub use metal::blit::BlitEncoder;
 pub use metal::buffer::{Buffer, StorageMode};
 pub use metal::command::CommandBuffer;
@@ -177,7 +179,7 @@ pub use metal::device_position::{DeviceLocation, DevicePosition, PeerGroup};
 pub use metal::event::{SharedEvent, WeakSharedEvent};
 pub use metal::function_constants::{ConstantValue, FunctionConstantValues};
 pub use metal::guards::{ReadGuard, WriteGuard};
-pub use metal::headers::inline_headers;
+
 pub use metal::library::{CompileOptions, Function, LanguageVersion, Library, MathMode};
 pub use metal::no_copy::page_size;
 pub use metal::pipeline::{Argument, ArgumentAccess, ArgumentKind, ComputePipeline};

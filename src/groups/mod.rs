@@ -35,7 +35,7 @@
 //! # Ok::<(), metal_bridge::Error>(())
 //! ```
 
-use crate::metal::headers::inline_headers;
+use crate::headers::inline_headers;
 
 /// The text of `cooperative_groups.h`.
 pub const HEADER: &str = include_str!("../../shaders/cooperative_groups.h");

@@ -18,7 +18,6 @@ pub(crate) mod function_constants;
 pub(crate) mod guards;
 pub(crate) mod handle;
 pub(crate) mod hazards;
-pub(crate) mod headers;
 pub(crate) mod lent_owner;
 pub(crate) mod library;
 pub(crate) mod no_copy;

@@ -1,6 +1,6 @@
 //! The sources under `shaders/`, embedded, with their own headers put in place.
 
-use crate::metal::headers::inline_headers;
+use crate::headers::inline_headers;
 use crate::metal::library::{CompileOptions, MathMode};
 use crate::ops::lane_execution::LaneExecution;
 

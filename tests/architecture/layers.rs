@@ -7,15 +7,16 @@ use crate::sources::Sources;
 use crate::{crate_sources, packages};
 
 /// Folder of `src/`, and the folders that it may use. What stands in `src/` itself is named by its file.
-const LAYERS: [(&str, &[&str]); 11] = [
+const LAYERS: [(&str, &[&str]); 12] = [
     ("sys", &[]),
     ("error.rs", &["sys"]),
     ("metal", &["sys", "error.rs"]),
     ("memory", &["sys", "error.rs", "metal"]),
-    ("groups", &["metal"]),
+    ("headers.rs", &[]),
+    ("groups", &["headers.rs"]),
     ("devices", &["error.rs", "metal", "memory"]),
     ("mps", &["sys", "error.rs", "metal"]),
-    ("ops", &["sys", "error.rs", "metal"]),
+    ("ops", &["sys", "error.rs", "headers.rs", "metal"]),
     ("software", &["sys", "error.rs", "metal"]),
     ("sanitizer.rs", &["sys", "error.rs"]),
     ("backend", &["error.rs", "metal", "memory", "mps", "ops"]),
