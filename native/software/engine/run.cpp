@@ -1,6 +1,5 @@
 /* Checks a launch and runs it. */
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -10,6 +9,7 @@
 #include "engine.h"
 #include "launch.h"
 #include "pool.h"
+#include "support/clock.h"
 #include "support/settings.h"
 
 namespace smtl {
@@ -60,16 +60,12 @@ std::optional<std::string> problem_with(const smtl_launch &given, extent threadg
     return missing_argument(given);
 }
 
-uint64_t now_ns() {
-    return uint64_t(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
-}
-
 /* A kernel's cost may change with its arguments: a launch that looked small but takes long is offered after all. */
 class caller_watch : public progress_watch {
 public:
     caller_watch(shared_work &work, uint64_t start) : work_(work), offer_at_(start + worth_sharing_ns) {}
     void before_chunk() override {
-        if (!work_.offered() && now_ns() > offer_at_) work_.offer();
+        if (!work_.offered() && smtl_now_ns() > offer_at_) work_.offer();
     }
 
 private:
@@ -101,14 +97,14 @@ void run(launch &work, core &own, uint64_t threads) {
         own.run_launch(work, nullptr);
         return;
     }
-    const uint64_t start = now_ns();
+    const uint64_t start = smtl_now_ns();
     const uint64_t cost = work.kernel->threadgroup_cost.load(std::memory_order_relaxed);
     divisible_launch parts(work);
     shared_work shared(parts);
     if (cost >= worth_sharing_ns / work.threadgroup_count) shared.offer();
     caller_watch watch(shared, start);
     const uint64_t done = own.run_launch(work, &watch);
-    work.kernel->learn_cost(done, now_ns() - start);
+    work.kernel->learn_cost(done, smtl_now_ns() - start);
 }
 
 struct outcome {

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "support/clock.h"
 #include "support/settings.h"
 
 namespace smtl {
@@ -18,8 +19,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds shortest_tick{5}, longest_tick{1000}, repeat_tick{10};
-
-int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 
 /* A thread that runs kernels. A launch begins and ends with a store here, and needs no system call. */
 struct watched {
@@ -65,7 +64,7 @@ private:
 
     bool signal_late() {
         bool late = false;
-        const int64_t now = now_ns();
+        const int64_t now = int64_t(smtl_now_ns());
         const std::lock_guard lock(mutex_);
         for (watched *entry = first_; entry != nullptr; entry = entry->next) {
             const int64_t deadline = entry->deadline.load(std::memory_order_relaxed);
@@ -109,7 +108,7 @@ watched &entry_of_thread() {
 
 watchdog_scope::watchdog_scope() {
     if (const double timeout = smtl_settings_get()->timeout; timeout > 0)
-        entry_of_thread().deadline.store(now_ns() + int64_t(timeout * 1e9), std::memory_order_relaxed);
+        entry_of_thread().deadline.store(int64_t(smtl_now_ns()) + int64_t(timeout * 1e9), std::memory_order_relaxed);
 }
 
 watchdog_scope::~watchdog_scope() {
@@ -121,7 +120,7 @@ bool watchdog_take_signal() { return own_entry != nullptr && own_entry->signalle
 bool watchdog_expired() {
     if (own_entry == nullptr) return false;
     const int64_t deadline = own_entry->deadline.load(std::memory_order_relaxed);
-    return deadline != 0 && now_ns() >= deadline;
+    return deadline != 0 && int64_t(smtl_now_ns()) >= deadline;
 }
 
 }  // namespace smtl

@@ -1,9 +1,9 @@
 #include "delay.h"
 
+#include "clock.h"
 #include "random.h"
 #include "settings.h"
 #include <stdint.h>
-#include <time.h>
 
 void smtl_delay(void) {
     static uint64_t calls;
@@ -13,7 +13,7 @@ void smtl_delay(void) {
     const uint64_t random = smtl_mix(settings->shuffle.value ^ smtl_mix(call));
     if ((random & 1) != 0) {
         const uint64_t ns = (random >> 1) % (settings->delay * 1000 + 1);
-        const struct timespec time = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+        const struct timespec time = smtl_timespec(ns);
         nanosleep(&time, NULL);
     }
 }

@@ -5,13 +5,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <time.h>
+#include <stdint.h>
 
 /* Whether the setting is given. */
 bool smtl_link_enabled(void);
-/* The present, for the wait after the bytes have moved. */
-struct timespec smtl_link_begin(void);
-/* Returns when `size` bytes that set out at `begin` have arrived, at the earliest. */
-void smtl_link_end(struct timespec begin, size_t size);
+/* Returns when `size` bytes that set out at `begin_ns` of smtl_now_ns have arrived, at the earliest. */
+void smtl_link_end(uint64_t begin_ns, size_t size);
 
 #endif

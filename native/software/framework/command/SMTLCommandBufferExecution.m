@@ -4,14 +4,10 @@
 #import "framework/device/SMTLLogState.h"
 #include "support/statistics.h"
 #import "support/SMTLError.h"
+#include "support/clock.h"
 #include "support/delay.h"
-#include <time.h>
 
-static CFTimeInterval now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (CFTimeInterval)time.tv_sec + (CFTimeInterval)time.tv_nsec * 1e-9;
-}
+static CFTimeInterval now(void) { return (CFTimeInterval)smtl_now_ns() / SMTL_SECOND_NS; }
 
 static void store_time(CFTimeInterval *slot, CFTimeInterval time) { __atomic_store(slot, &time, __ATOMIC_RELAXED); }
 

@@ -8,6 +8,7 @@
 #import "framework/memory/SMTLBuffer.h"
 #import "framework/sync/SMTLEvent.h"
 #include "support/statistics.h"
+#include "support/clock.h"
 #include "support/delay.h"
 #include "support/link.h"
 #include "support/random.h"
@@ -161,7 +162,7 @@ static bool run_host(const smtl_record_host *command, smtl_execution *execution)
 /* Alone, so that its time is its own. */
 static void copy_over_link(smtl_replay *replay, smtl_blit blit) {
     smtl_blit_group_run(replay->blits);
-    const struct timespec begin = smtl_link_begin();
+    const uint64_t begin = smtl_now_ns();
     smtl_blit_group_add(replay->blits, blit);
     smtl_blit_group_run(replay->blits);
     smtl_link_end(begin, blit.size);
@@ -241,7 +242,7 @@ static bool run_record(smtl_record *record, smtl_replay *replay) {
     }
     case SMTL_OP_SYNCHRONIZE: {
         SMTLBuffer *const buffer = ((const smtl_record_synchronize *)record)->buffer;
-        const struct timespec begin = smtl_link_begin();
+        const uint64_t begin = smtl_now_ns();
         [buffer copyToCPU];
         if (smtl_link_enabled() && ![buffer->_device hasUnifiedMemory]) smtl_link_end(begin, buffer->_length);
         return true;

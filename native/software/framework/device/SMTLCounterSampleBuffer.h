@@ -3,9 +3,10 @@
 #define SMTL_COUNTER_SAMPLE_BUFFER_H
 
 #import "SMTLDevice.h"
+#include "support/clock.h"
 #import <Metal/MTLCounters.h>
 
-#define SMTL_TIMESTAMP_FREQUENCY 1000000000u
+#define SMTL_TIMESTAMP_FREQUENCY SMTL_SECOND_NS
 /* Nanoseconds on the host's monotonic clock. */
 uint64_t SMTLTimestamp(void);
 

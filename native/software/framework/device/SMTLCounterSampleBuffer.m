@@ -2,7 +2,6 @@
 
 #import "support/SMTLError.h"
 #include <stdlib.h>
-#include <time.h>
 
 MTLCommonCounter const MTLCommonCounterTimestamp = @"GPUTimestamp";
 MTLCommonCounterSet const MTLCommonCounterSetTimestamp = @"timestamp";
@@ -10,11 +9,7 @@ NSErrorDomain const MTLCounterErrorDomain = @"MTLCounterErrorDomain";
 
 #define MAX_SAMPLES ((NSUInteger)32768 / sizeof(MTLCounterResultTimestamp)) /* 32 KiB, as on Apple's systems */
 
-uint64_t SMTLTimestamp(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * SMTL_TIMESTAMP_FREQUENCY + (uint64_t)time.tv_nsec;
-}
+uint64_t SMTLTimestamp(void) { return smtl_now_ns(); }
 
 @interface SMTLTimestampCounter : NSObject <MTLCounter>
 @end

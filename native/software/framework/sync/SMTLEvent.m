@@ -3,9 +3,9 @@
 #include "SMTLShuffledQueues.h"
 #include "objc_runtime/SMTLBlocks.h"
 #import "support/SMTLError.h"
+#include "support/clock.h"
 #include "support/delay.h"
 #include <stdlib.h>
-#include <time.h>
 
 @implementation SMTLEvent
 
@@ -174,13 +174,7 @@ static void free_notification(smtl_notification *notification) {
 static bool deadline_after(uint64_t milliseconds, struct timespec *deadline) {
     const uint64_t century = 100ull * 365 * 24 * 3600 * 1000;
     if (milliseconds > century) return false;
-    clock_gettime(CLOCK_MONOTONIC, deadline);
-    deadline->tv_sec += (time_t)(milliseconds / 1000);
-    deadline->tv_nsec += (long)(milliseconds % 1000) * 1000000;
-    if (deadline->tv_nsec >= 1000000000) {
-        deadline->tv_sec++;
-        deadline->tv_nsec -= 1000000000;
-    }
+    *deadline = smtl_timespec(smtl_now_ns() + milliseconds * 1000000);
     return true;
 }
 

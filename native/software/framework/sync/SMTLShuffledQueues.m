@@ -1,10 +1,10 @@
 #include "SMTLShuffledQueues.h"
 
+#include "support/clock.h"
 #include "support/random.h"
 #include "support/settings.h"
 #include <pthread.h>
 #include <stddef.h>
-#include <time.h>
 
 /* A caller that has not committed for this long is taken to have no more. */
 #define GRACE_NS 1000000
@@ -15,7 +15,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static smtl_shuffled_queue *first;
 static smtl_shuffled_queue *chosen;
 static uint64_t waiting_hosts;
-static int64_t last_announced;
+static uint64_t last_announced;
 static uint64_t random_state;
 
 static void initialise(void) {
@@ -40,12 +40,6 @@ static void unlock_changed(void) {
     pthread_mutex_unlock(&mutex);
 }
 
-static int64_t now_ns(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
 static bool is_ready(const smtl_shuffled_queue *queue) { return queue->pending > 0 && !queue->blocked; }
 
 /* A queue that has something to execute; NULL if there is none. */
@@ -62,14 +56,14 @@ static smtl_shuffled_queue *pick(void) {
 /* Waits until the caller's queue is chosen. Whoever waits here makes the choice when it is time for one. */
 static void wait_until_chosen(const smtl_shuffled_queue *queue) {
     while (chosen != queue) {
-        const int64_t settled = last_announced + GRACE_NS;
+        const uint64_t settled = last_announced + GRACE_NS;
         if (chosen != NULL) {
             pthread_cond_wait(&changed, &mutex);
-        } else if (waiting_hosts > 0 || now_ns() >= settled) {
+        } else if (waiting_hosts > 0 || smtl_now_ns() >= settled) {
             chosen = pick();
             pthread_cond_broadcast(&changed);
         } else {
-            const struct timespec until = {settled / 1000000000, settled % 1000000000};
+            const struct timespec until = smtl_timespec(settled);
             pthread_cond_timedwait(&changed, &mutex, &until);
         }
     }
@@ -96,7 +90,7 @@ void smtl_shuffled_queue_remove(smtl_shuffled_queue *queue) {
 void smtl_shuffled_queue_announce(smtl_shuffled_queue *queue) {
     if (lock()) {
         queue->pending++;
-        last_announced = now_ns();
+        last_announced = smtl_now_ns();
         unlock_changed();
     }
 }

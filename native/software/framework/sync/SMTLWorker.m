@@ -1,6 +1,7 @@
 #define _GNU_SOURCE /* pthread_setname_np */
 #include "SMTLWorker.h"
 
+#include "support/clock.h"
 #include "support/settings.h"
 #include "support/threads.h"
 
@@ -10,7 +11,6 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #define NAME_CAPACITY 16 /* what Linux keeps of a thread's name */
@@ -40,12 +40,6 @@ enum {
 };
 static atomic_flag one_looks_out = ATOMIC_FLAG_INIT;
 
-static uint64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void pause_briefly(void) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -58,7 +52,7 @@ static void pause_briefly(void) {
 static void look_out(smtl_worker *worker, uint64_t seen) {
     if (!worker->looks_out || atomic_flag_test_and_set_explicit(&one_looks_out, memory_order_relaxed)) return;
     bool is_over = false;
-    for (uint64_t end = now_ns() + look_out_ns; !is_over; is_over = is_over || now_ns() > end) {
+    for (uint64_t end = smtl_now_ns() + look_out_ns; !is_over; is_over = is_over || smtl_now_ns() > end) {
         for (int i = 0; i < LOOKS_BETWEEN_YIELDS && !is_over; i++) {
             is_over = atomic_load_explicit(&worker->posted, memory_order_relaxed) != seen;
             pause_briefly();
