@@ -3,9 +3,8 @@
 
 mod model;
 mod run;
-
-use metal_bridge::groups::with_header;
-use metal_bridge::software::{CheckOptions, check_source};
+#[cfg(software_metal)]
+mod sources;
 
 use model::Threads;
 use run::{GROUPS, Kernels, TYPES};
@@ -63,29 +62,4 @@ fn active_threads_are_a_group() {
 #[test]
 fn threadgroups_do_what_the_model_does() {
     compare("block", |threads, thread| Some(threads.block(thread)));
-}
-
-#[test]
-fn the_header_obeys_the_rules_of_apples_compiler() {
-    for kind in TYPES {
-        let options = CheckOptions {
-            name: "kernels.metal".to_owned(),
-            strict: true,
-            ..CheckOptions::default()
-        };
-        let check = check_source(run::source(kind).as_bytes(), &options).expect("a check");
-        assert!(check.succeeded, "{:#?}", check.diagnostics);
-        assert_eq!(check.kernels.len(), 3);
-    }
-}
-
-#[test]
-fn tiles_have_up_to_32_threads() {
-    let source = "#include \"cooperative_groups.h\"\nusing tile = cooperative_groups::thread_block_tile<SIZE>;\n\
-                  kernel void k(device uint *x) { x[0] = tile::max_size(); }\n";
-    for (size, is_good) in [(32, true), (0, false), (3, false), (64, false)] {
-        let source = with_header("k.metal", &source.replace("SIZE", &size.to_string()));
-        let check = check_source(source.as_bytes(), &CheckOptions::default()).expect("a check");
-        assert_eq!(check.succeeded, is_good, "{size}");
-    }
 }
