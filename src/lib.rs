@@ -148,6 +148,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 
+pub mod analysis;
 mod backend;
 pub mod command_buffer_error;
 pub mod devices;

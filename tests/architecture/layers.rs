@@ -7,12 +7,13 @@ use crate::sources::Sources;
 use crate::{crate_sources, packages};
 
 /// Folder of `src/`, and the folders that it may use. What stands in `src/` itself is named by its file.
-const LAYERS: [(&str, &[&str]); 12] = [
+const LAYERS: [(&str, &[&str]); 13] = [
     ("sys", &[]),
     ("error.rs", &["sys"]),
     ("metal", &["sys", "error.rs"]),
     ("memory", &["sys", "error.rs", "metal"]),
     ("headers.rs", &[]),
+    ("analysis", &["error.rs"]),
     ("groups", &["headers.rs"]),
     ("devices", &["error.rs", "metal", "memory"]),
     ("mps", &["sys", "error.rs", "metal"]),
