@@ -42,7 +42,7 @@ pub const HEADER: &str = include_str!("../../shaders/cooperative_groups.h");
 
 /// A source whose `#include "cooperative_groups.h"` is replaced by the header, ready for
 /// [`Device::new_library_with_source`](crate::Device::new_library_with_source). `name` is what diagnostics call the source.
-/// With headers of your own besides, give all of them to [`inline_headers`](crate::inline_headers).
+/// With headers of your own besides, give all of them to [`inline_headers`].
 pub fn with_header(name: &str, source: &str) -> String {
     inline_headers(name, source, &[("cooperative_groups.h", HEADER)])
 }
