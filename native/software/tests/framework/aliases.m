@@ -1,6 +1,7 @@
 /* The sanitizer knows memory by its bytes: buffers of one heap that lie over one another are in a race like one buffer.
  */
 #include "framework_kernels.h"
+#include <malloc.h>
 
 static id<MTLComputePipelineState> add;
 
@@ -120,6 +121,45 @@ static void test_aliased_in_use(void) {
     CHECK(smtl_report_count() == 0);
 }
 
+static size_t allocated(void) {
+    const struct mallinfo2 memory = mallinfo2();
+    return memory.uordblks + memory.hblkhd;
+}
+
+/* What the sanitizer knows of a buffer of a heap that a kernel has taken byte by byte goes with the buffer. */
+static void test_single_bytes_leave_nothing(void) {
+    NSString *text = @"kernel void next(device char *x, uint i [[thread_position_in_grid]]) { x[i] += 1; }";
+    id<MTLLibrary> library = [device newLibraryWithSource:text options:nil error:NULL];
+    id<MTLComputePipelineState> next = make_pipeline(library, @"next");
+    id<MTLHeap> heap = make_heap(MTLHeapTypeAutomatic);
+    size_t after_some = 0;
+    enum {
+        SOME = 20,
+        ALL = 4 * SOME
+    };
+    for (int i = 0; i < ALL; i++) {
+        @autoreleasepool {
+            id<MTLBuffer> buffer = [heap newBufferWithLength:4096 options:0];
+            memset([buffer contents], 0, 4096);
+            id<MTLCommandBuffer> commands = [queue commandBuffer];
+            id<MTLComputeCommandEncoder> encoder = [commands computeCommandEncoder];
+            [encoder setComputePipelineState:next];
+            [encoder setBuffer:buffer offset:0 atIndex:0];
+            [encoder dispatchThreads:MTLSizeMake(4096, 1, 1) threadsPerThreadgroup:MTLSizeMake(32, 1, 1)];
+            [encoder endEncoding];
+            [commands commit];
+            [commands waitUntilCompleted];
+            CHECK(((char *)[buffer contents])[4095] == 1);
+            [buffer release];
+        }
+        if (i == SOME) after_some = allocated();
+    }
+    /* One buffer's would be more. */
+    CHECK(allocated() < after_some + 100000);
+    [next release];
+    [library release];
+}
+
 int main(void) {
     setenv("SOFTWARE_METAL_SANITIZE", "all", 1);
     setenv("SOFTWARE_METAL_SANITIZE_QUIET", "1", 1);
@@ -134,6 +174,7 @@ int main(void) {
         RUN(test_reused);
         RUN(test_released_between);
         RUN(test_aliased_in_use);
+        RUN(test_single_bytes_leave_nothing);
         [add release];
         [queue release];
         [device release];
