@@ -114,11 +114,12 @@ typedef enum mtb_handle_kind {
     MTB_HANDLE_TRANSFER = 13,
     MTB_HANDLE_ARENA = 14,
     MTB_HANDLE_RESIDENCY_SET = 15,
-    MTB_HANDLE_MPS_KERNEL = 16
+    MTB_HANDLE_MPS_KERNEL = 16,
+    MTB_HANDLE_INDIRECT_COMMAND_BUFFER = 17
 } mtb_handle_kind;
 
 /* The number of kinds: every kind is smaller. */
-#define MTB_HANDLE_KIND_COUNT 17u
+#define MTB_HANDLE_KIND_COUNT 18u
 
 /* The number of handles of a kind that exist now, and the number ever made: for leak tests and monitoring. A committed
  * command buffer exists until it has completed, and so do its queue and the events that it signals. Zero for an unknown

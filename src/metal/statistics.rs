@@ -26,6 +26,7 @@ pub enum ObjectKind {
     Arena,
     ResidencySet,
     MpsKernel,
+    IndirectCommandBuffer,
 }
 
 impl ObjectKind {
@@ -48,6 +49,7 @@ impl ObjectKind {
         ObjectKind::Arena,
         ObjectKind::ResidencySet,
         ObjectKind::MpsKernel,
+        ObjectKind::IndirectCommandBuffer,
     ];
 
     fn to_sys(self) -> sys::mtb_handle_kind {
@@ -69,6 +71,7 @@ impl ObjectKind {
             ObjectKind::Arena => sys::MTB_HANDLE_ARENA,
             ObjectKind::ResidencySet => sys::MTB_HANDLE_RESIDENCY_SET,
             ObjectKind::MpsKernel => sys::MTB_HANDLE_MPS_KERNEL,
+            ObjectKind::IndirectCommandBuffer => sys::MTB_HANDLE_INDIRECT_COMMAND_BUFFER,
         }
     }
 
@@ -92,6 +95,7 @@ impl ObjectKind {
             ObjectKind::Arena => "arena",
             ObjectKind::ResidencySet => "residency set",
             ObjectKind::MpsKernel => "MPS kernel",
+            ObjectKind::IndirectCommandBuffer => "indirect command buffer",
         }
     }
 
@@ -114,6 +118,7 @@ impl ObjectKind {
             ObjectKind::Arena => "arenas",
             ObjectKind::ResidencySet => "residency sets",
             ObjectKind::MpsKernel => "MPS kernels",
+            ObjectKind::IndirectCommandBuffer => "indirect command buffers",
         }
     }
 }

@@ -63,6 +63,7 @@ objects! {
     mtb_arena: mtb_arena_release,
     mtb_residency_set: mtb_residency_set_release,
     mtb_mps_kernel: mtb_mps_kernel_release,
+    mtb_indirect_command_buffer: mtb_indirect_command_buffer_release,
 }
 
 macro_rules! shareable {
@@ -83,6 +84,9 @@ shareable! {
     mtb_device mtb_buffer mtb_command_queue mtb_library mtb_function mtb_pipeline mtb_event
     mtb_memory mtb_arena mtb_residency_set mtb_mps_kernel
 }
+
+// SAFETY: metal_bridge_indirect.h, "Threads": any thread may use and release it, one at a time.
+unsafe impl Send for Handle<mtb_indirect_command_buffer> {}
 
 /// Makes a call that returns a handle.
 ///

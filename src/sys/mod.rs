@@ -1,7 +1,7 @@
 //! The unsafe floor: every foreign declaration of the package, for those who build another safe layer on the bridge.
 //!
-//! It is the `extern "C"` mirror of four headers, one to one: of `native/include/metal_bridge.h`, of `metal_bridge_memory.h` in
-//! `memory.rs`, of `metal_bridge_mps.h` in `mps.rs`, and, in `software.rs`, of the part of `native/software/msl/msl.h` that checks sources. `tests/abi/` compares them,
+//! It is the `extern "C"` mirror of five headers, one to one: of `native/include/metal_bridge.h`, of `metal_bridge_memory.h` in
+//! `memory.rs`, of `metal_bridge_mps.h` in `mps.rs`, of `metal_bridge_indirect.h` in `indirect.rs`, and, in `software.rs`, of the part of `native/software/msl/msl.h` that checks sources. `tests/abi/` compares them,
 //! declaration by declaration. The headers say what each function does, what it asks of its caller, and which thread may call it.
 //! On top of the mirror stands what every layer over it needs: owned references ([`Handle`]), errors as values ([`OwnedError`]), and
 //! completion handlers ([`CompletionHandler`]).
@@ -24,7 +24,7 @@ pub const MTB_FOREVER: u64 = u64::MAX;
 pub const MTB_SLOT_TIMEOUT: u64 = 600000000000;
 pub const MTB_MAX_BINDINGS: u32 = 31;
 pub const MTB_MAX_INLINE_BYTES: u32 = 4096;
-pub const MTB_HANDLE_KIND_COUNT: u32 = 17;
+pub const MTB_HANDLE_KIND_COUNT: u32 = 18;
 
 /// Declares types whose inside only the bridge knows. Neither `Send`, `Sync` nor `Unpin`: the safe layer says for each
 /// handle what Metal allows.
@@ -73,6 +73,7 @@ pub const MTB_HANDLE_TRANSFER: mtb_handle_kind = 13;
 pub const MTB_HANDLE_ARENA: mtb_handle_kind = 14;
 pub const MTB_HANDLE_RESIDENCY_SET: mtb_handle_kind = 15;
 pub const MTB_HANDLE_MPS_KERNEL: mtb_handle_kind = 16;
+pub const MTB_HANDLE_INDIRECT_COMMAND_BUFFER: mtb_handle_kind = 17;
 
 pub type mtb_status = u32;
 pub const MTB_OK: mtb_status = 0;
@@ -745,6 +746,7 @@ abi! {
 mod callback;
 mod completion;
 mod handle;
+mod indirect;
 mod memory;
 mod mps;
 #[cfg(software_metal)]
@@ -756,5 +758,6 @@ pub use completion::{
     CompletionHandler, commit_with_handler, complete, transfer_commit_with_handler,
 };
 pub use handle::{Handle, Object, OwnedError, check, create, text};
+pub use indirect::*;
 pub use memory::*;
 pub use mps::*;

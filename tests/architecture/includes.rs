@@ -115,7 +115,7 @@ fn part(path: &str) -> String {
 }
 
 /// Folder of the bridge, and the folders that it may include.
-const BRIDGE: [(&str, &[&str]); 10] = [
+const BRIDGE: [(&str, &[&str]); 11] = [
     ("core", &[]),
     ("platform", &["core"]),
     ("device", &["core"]),
@@ -124,7 +124,8 @@ const BRIDGE: [(&str, &[&str]); 10] = [
     ("library", &["core", "device"]),
     ("queue", &["core", "device", "event"]),
     ("command", &["core", "buffer", "event", "queue"]),
-    ("compute", &["core", "library", "command"]),
+    ("compute", &["core", "buffer", "library", "command"]),
+    ("indirect", &["core", "compute"]),
     ("mps", &["core", "buffer", "command"]),
 ];
 

@@ -1,6 +1,7 @@
 /* A child of fork() has none of Metal's threads. Its calls on the parent's objects, and calls that make new objects,
  * are refused at once. */
 #include "memory/support.h"
+#include "metal_bridge_indirect.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@ typedef struct {
     mtb_command_buffer *encoded[2];
     mtb_compute_encoder *compute;
     mtb_blit_encoder *blit;
+    mtb_indirect_command_buffer *commands;
 } inherited;
 
 static void ignore(void *context) { (void)context; }
@@ -39,6 +41,10 @@ static void ask_for_everything(const inherited *of) {
     CHECK_FAILS(mtb_library_create_from_source(shared.device, "", 0, NULL, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_command_buffer_create(shared.queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, &error),
                 MTB_INVALID_STATE, why);
+    const mtb_indirect_descriptor descriptor = {.command_types = MTB_INDIRECT_DISPATCH_THREADS};
+    CHECK_FAILS(mtb_indirect_command_buffer_create(shared.device, &descriptor, 1, &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_indirect_command_buffer_reset(of->commands, 0, 1, &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_indirect_command_set_barrier(of->commands, 0, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_command_buffer_commit(of->recorded, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_command_buffer_wait(of->pending, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_command_buffer_wait_timeout(of->pending, MTB_FOREVER, &error), MTB_INVALID_STATE, why);
@@ -66,12 +72,14 @@ static void ask_encoders(const inherited *of) {
     CHECK_FAILS(mtb_compute_encoder_set_buffer_offset(of->compute, 0, 0, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_compute_encoder_set_threadgroup_memory(of->compute, 16, 0, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_compute_encoder_dispatch_threads(of->compute, one, one, &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_compute_encoder_execute_commands(of->compute, of->commands, 0, 1, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_compute_encoder_memory_barrier(of->compute, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_compute_encoder_push_debug_group(of->compute, "group", &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_compute_encoder_pop_debug_group(of->compute, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_compute_encoder_end(of->compute, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_blit_encoder_set_label(of->blit, "label", &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_blit_encoder_fill(of->blit, of->buffer, 0, SIZE, 0, &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_blit_encoder_reset_commands(of->blit, of->commands, 0, 1, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_blit_encoder_push_debug_group(of->blit, "group", &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_blit_encoder_pop_debug_group(of->blit, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_blit_encoder_end(of->blit, &error), MTB_INVALID_STATE, why);
@@ -80,6 +88,7 @@ static void ask_encoders(const inherited *of) {
 static void release(const inherited *of) {
     mtb_compute_encoder_release(of->compute);
     mtb_blit_encoder_release(of->blit);
+    mtb_indirect_command_buffer_release(of->commands);
     for (int i = 0; i < 2; i++) mtb_command_buffer_release(of->encoded[i]);
     mtb_command_buffer_release(of->recorded);
     mtb_command_buffer_release(of->pending);
@@ -98,6 +107,8 @@ static void a_child_of_fork_is_refused_at_once(void) {
     mtb_buffer *kept;
     of.transfer = make_transfer(of.memory, shared.queue);
     MAKE(of.compute, mtb_compute_encoder_create(of.encoded[0], MTB_DISPATCH_SERIAL, &error));
+    const mtb_indirect_descriptor descriptor = {.command_types = MTB_INDIRECT_DISPATCH_THREADS};
+    MAKE(of.commands, mtb_indirect_command_buffer_create(shared.device, &descriptor, 1, &error));
     MAKE(of.blit, mtb_blit_encoder_create(of.encoded[1], &error));
     MAKE(kept, mtb_memory_allocate(of.memory, SIZE, MTB_STORAGE_SHARED, &error));
     mtb_buffer_release(kept);

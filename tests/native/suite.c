@@ -53,6 +53,8 @@ int main(int argc, char **argv) {
                                       blit_tests,
                                       library_tests,
                                       compute_tests,
+                                      indirect_tests,
+                                      indirect_refusal_tests,
                                       command_buffer_tests,
                                       event_tests,
                                       thread_tests,

@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Threadgroup memory comes in units of this many bytes. */
-static const size_t threadgroup_memory_unit = 16;
-
 static mtb_status check_index(const mtb_compute_encoder *encoder, size_t index, mtb_error **error,
                               const char *function) {
     REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, function));
@@ -51,19 +48,13 @@ static void set_offset(mtb_compute_encoder *encoder, size_t index, size_t offset
     encoder->moved |= bit(index) & ~encoder->changed;
 }
 
-static mtb_status check_offset(const mtb_buffer *buffer, size_t offset, mtb_error **error, const char *function) {
-    if (offset < buffer->length) return MTB_OK;
-    return mtbi_fail(error, function, MTB_OUT_OF_RANGE, "offset %zu is past the end of the buffer, which has %zu bytes",
-                     offset, buffer->length);
-}
-
 mtb_status mtb_compute_encoder_set_buffer(mtb_compute_encoder *encoder, mtb_buffer *buffer, size_t offset, size_t index,
                                           mtb_error **error) {
     mtbi_error_clear(error);
     REQUIRE(check_index(encoder, index, error, __func__));
     REQUIRE(GIVEN(buffer));
     REQUIRE(mtbi_check_device(encoder->base.command_buffer->queue->device, buffer->device, "buffer", error, __func__));
-    REQUIRE(check_offset(buffer, offset, error, __func__));
+    REQUIRE(mtbi_check_buffer_offset(buffer, offset, error, __func__));
     mtbi_binding *binding = &encoder->bindings[index];
     if (binding->buffer == buffer) {
         set_offset(encoder, index, offset);
@@ -83,7 +74,7 @@ mtb_status mtb_compute_encoder_set_buffer_offset(mtb_compute_encoder *encoder, s
     mtbi_error_clear(error);
     REQUIRE(check_index(encoder, index, error, __func__));
     if (!encoder->bindings[index].buffer) return FAIL(error, MTB_INVALID_STATE, "no buffer is set at index %zu", index);
-    REQUIRE(check_offset(encoder->bindings[index].buffer, offset, error, __func__));
+    REQUIRE(mtbi_check_buffer_offset(encoder->bindings[index].buffer, offset, error, __func__));
     set_offset(encoder, index, offset);
     return MTB_OK;
 }
@@ -119,63 +110,24 @@ mtb_status mtb_compute_encoder_set_threadgroup_memory(mtb_compute_encoder *encod
                                                       mtb_error **error) {
     mtbi_error_clear(error);
     REQUIRE(check_index(encoder, index, error, __func__));
-    size_t limit = encoder->base.command_buffer->queue->device->info.max_threadgroup_memory_length;
-    if (length > limit)
-        return FAIL(error, MTB_OUT_OF_RANGE, "%zu bytes of threadgroup memory are too many: the device has %zu", length,
-                    limit);
-    REQUIRE(mtbi_check_multiple(length, threadgroup_memory_unit, "length of the threadgroup memory", error, __func__));
+    REQUIRE(mtbi_check_threadgroup_length(encoder->base.command_buffer->queue->device, length, error, __func__));
     if (encoder->threadgroup_memory[index] == length) return MTB_OK;
     encoder->threadgroup_memory[index] = length;
     encoder->changed_threadgroup_memory |= bit(index);
     return MTB_OK;
 }
 
-static const char *argument_noun(const mtb_argument *argument) {
-    switch (argument->kind) {
-    case MTB_ARGUMENT_BUFFER: return "buffer";
-    case MTB_ARGUMENT_THREADGROUP_MEMORY: return "threadgroup memory";
-    case MTB_ARGUMENT_OTHER: break;
-    }
-    return "texture or sampler (which this bridge does not set)";
-}
-
-static bool is_bound(const mtb_compute_encoder *encoder, const mtb_argument *argument) {
-    if (argument->index >= MTB_MAX_BINDINGS || argument->kind == MTB_ARGUMENT_OTHER) return false;
-    if (argument->kind == MTB_ARGUMENT_BUFFER) return encoder->bound & bit(argument->index);
-    return encoder->threadgroup_memory[argument->index] > 0;
-}
-
-static mtb_status check_argument(const mtb_compute_encoder *encoder, const mtb_argument *argument, mtb_error **error,
-                                 const char *function) {
-    const char *kernel = encoder->pipeline->name;
-    if (!is_bound(encoder, argument))
-        return mtbi_fail(error, function, MTB_MISSING_ARGUMENT, "kernel `%s` needs `%s`: no %s is set at index %u",
-                         kernel, argument->name, argument_noun(argument), argument->index);
-    if (argument->kind != MTB_ARGUMENT_BUFFER) return MTB_OK;
+mtbi_bound mtbi_compute_encoder_bound(const mtb_compute_encoder *encoder, const mtb_argument *argument) {
+    mtbi_bound bound = {0};
+    if (argument->index >= MTB_MAX_BINDINGS) return bound;
+    if (argument->kind == MTB_ARGUMENT_THREADGROUP_MEMORY)
+        bound.is_set = encoder->threadgroup_memory[argument->index] > 0;
+    if (argument->kind != MTB_ARGUMENT_BUFFER || !(encoder->bound & bit(argument->index))) return bound;
     const mtbi_binding *binding = &encoder->bindings[argument->index];
-    size_t available = binding->buffer ? binding->buffer->length - binding->offset : binding->length;
-    if (available < argument->data_size)
-        return mtbi_fail(
-            error, function, MTB_OUT_OF_RANGE,
-            "kernel `%s` reads %zu bytes through `%s`, but what is set at index %u has only %zu bytes from its offset "
-            "on",
-            kernel, argument->data_size, argument->name, argument->index, available);
-    if (binding->buffer && argument->alignment > 1 && binding->offset % argument->alignment != 0)
-        return mtbi_fail(error, function, MTB_MISALIGNED,
-                         "`%s` of kernel `%s` (index %u) is at offset %zu, not a multiple of %zu", argument->name,
-                         kernel, argument->index, binding->offset, argument->alignment);
-    return MTB_OK;
-}
-
-static mtb_status check_threadgroup_memory(const mtb_compute_encoder *encoder, mtb_error **error,
-                                           const char *function) {
-    size_t total = encoder->pipeline->static_threadgroup_memory;
-    for (size_t index = 0; index < MTB_MAX_BINDINGS; index++) total += encoder->threadgroup_memory[index];
-    size_t limit = encoder->pipeline->device->info.max_threadgroup_memory_length;
-    if (total <= limit) return MTB_OK;
-    return mtbi_fail(error, function, MTB_OUT_OF_RANGE,
-                     "kernel `%s` needs %zu bytes of threadgroup memory, but the device has %zu",
-                     encoder->pipeline->name, total, limit);
+    bound.is_set = true;
+    bound.offset = binding->buffer ? binding->offset : 0;
+    bound.available = binding->buffer ? binding->buffer->length - binding->offset : binding->length;
+    return bound;
 }
 
 mtb_status mtbi_compute_encoder_check_bindings(const mtb_compute_encoder *encoder, mtb_error **error,
@@ -183,9 +135,14 @@ mtb_status mtbi_compute_encoder_check_bindings(const mtb_compute_encoder *encode
     const mtb_pipeline *pipeline = encoder->pipeline;
     uint32_t changed = encoder->changed | encoder->moved | encoder->changed_threadgroup_memory;
     if (!changed && !encoder->is_pipeline_changed) return MTB_OK;
-    for (size_t i = 0; i < pipeline->argument_count; i++)
-        if (pipeline->arguments[i].is_used) REQUIRE(check_argument(encoder, &pipeline->arguments[i], error, function));
-    return check_threadgroup_memory(encoder, error, function);
+    for (size_t i = 0; i < pipeline->argument_count; i++) {
+        const mtb_argument *argument = &pipeline->arguments[i];
+        REQUIRE(
+            mtbi_check_argument(pipeline, argument, mtbi_compute_encoder_bound(encoder, argument), error, function));
+    }
+    size_t threadgroup_memory = 0;
+    for (size_t index = 0; index < MTB_MAX_BINDINGS; index++) threadgroup_memory += encoder->threadgroup_memory[index];
+    return mtbi_check_threadgroup_memory(pipeline, threadgroup_memory, error, function);
 }
 
 void mtbi_compute_encoder_forget(mtbi_encoder *base) {

@@ -3,7 +3,7 @@
 #define MTBI_COMPUTE_ENCODER_H
 
 #include "command/encoder.h"
-#include "library/pipeline.h"
+#include "compute/launch.h"
 
 /* What is bound at an index: a buffer at an offset, or bytes of the encoder's own. */
 typedef struct mtbi_binding {
@@ -82,6 +82,16 @@ mtb_status mtbi_compute_encoder_check_bindings(const mtb_compute_encoder *encode
                                                const char *function);
 /* Drops what is set, what is kept and what has not been sent: the base's `forget`. */
 void mtbi_compute_encoder_forget(mtbi_encoder *encoder);
+
+/* What is set for an argument. */
+mtbi_bound mtbi_compute_encoder_bound(const mtb_compute_encoder *encoder, const mtb_argument *argument);
+/* A dispatch in threadgroups of this size may run, if the grid fits. */
+mtb_status mtbi_compute_encoder_check_launch(const mtb_compute_encoder *encoder, mtb_size group, mtb_error **error,
+                                             const char *function);
+/* Sends what has been set and the batch before it, so that Metal has all that the next message needs. */
+mtb_status mtbi_compute_encoder_send_settings(mtb_compute_encoder *encoder, mtb_error **error, const char *function);
+/* All that is set is sent again before the next dispatch. */
+void mtbi_compute_encoder_resend_settings(mtb_compute_encoder *encoder);
 
 /* Sends the batch to Metal. */
 mtb_status mtbi_compute_encoder_flush(mtb_compute_encoder *encoder, mtb_error **error, const char *function);

@@ -7,41 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Kernels count threads in 32 bits. */
-static bool fits_grid(size_t count, size_t unit) { return count <= UINT32_MAX / unit; }
-
 /* Metal does nothing then, so it does not matter what is missing. */
-static bool is_empty(mtb_size grid, mtb_size group) {
-    return !grid.width || !grid.height || !grid.depth || !group.width || !group.height || !group.depth;
-}
-
-static mtb_status check_threadgroup(const mtb_pipeline *pipeline, mtb_size group, mtb_error **error,
-                                    const char *function) {
-    mtb_size limit = pipeline->device->info.max_threads_per_threadgroup;
-    if (group.width > limit.width || group.height > limit.height || group.depth > limit.depth)
-        return mtbi_fail(
-            error, function, MTB_OUT_OF_RANGE,
-            "threadgroups of %zu x %zu x %zu threads are too large: the device's largest are %zu x %zu x %zu",
-            group.width, group.height, group.depth, limit.width, limit.height, limit.depth);
-    size_t threads = group.width * group.height * group.depth;
-    if (threads > pipeline->max_threads)
-        return mtbi_fail(
-            error, function, MTB_OUT_OF_RANGE,
-            "threadgroups of %zu x %zu x %zu threads are too large: kernel `%s` can have %zu threads in all",
-            group.width, group.height, group.depth, pipeline->name, pipeline->max_threads);
-    return MTB_OK;
-}
+static bool is_empty(mtb_size grid, mtb_size group) { return mtbi_is_empty(grid) || mtbi_is_empty(group); }
 
 /* `unit` is what the grid counts: threads of one, or threadgroups. */
 static mtb_status check_dispatch(const mtb_compute_encoder *encoder, mtb_size grid, mtb_size unit, mtb_size group,
                                  mtb_error **error, const char *function) {
     if (!encoder->pipeline) return mtbi_fail(error, function, MTB_INVALID_STATE, "no pipeline is set");
-    REQUIRE(check_threadgroup(encoder->pipeline, group, error, function));
-    if (!fits_grid(grid.width, unit.width) || !fits_grid(grid.height, unit.height) ||
-        !fits_grid(grid.depth, unit.depth))
-        return mtbi_fail(error, function, MTB_OUT_OF_RANGE,
-                         "a grid of %zu x %zu x %zu is too large: each dimension has at most 2^32 - 1 threads",
-                         grid.width, grid.height, grid.depth);
+    REQUIRE(mtbi_check_threadgroup(encoder->pipeline, group, error, function));
+    REQUIRE(mtbi_check_grid(grid, unit, error, function));
     return mtbi_compute_encoder_check_bindings(encoder, error, function);
 }
 
@@ -147,9 +121,7 @@ mtb_status mtb_compute_encoder_dispatch_threads(mtb_compute_encoder *encoder, mt
     REQUIRE(mtbi_encoder_check(ENCODER_BASE(encoder), error, __func__));
     if (is_empty(threads, threads_per_threadgroup)) return MTB_OK;
     REQUIRE(check_dispatch(encoder, threads, (mtb_size){1, 1, 1}, threads_per_threadgroup, error, __func__));
-    if (!encoder->pipeline->device->has_nonuniform_threadgroups)
-        return FAIL(error, MTB_UNSUPPORTED,
-                    "the device needs threadgroups of one size: use mtb_compute_encoder_dispatch_threadgroups");
+    REQUIRE(mtbi_check_nonuniform(encoder->pipeline->device, error, __func__));
     return add_dispatch(encoder, MTBI_DISPATCH_THREADS, threads, threads_per_threadgroup, error, __func__);
 }
 
@@ -168,4 +140,24 @@ mtb_status mtb_compute_encoder_memory_barrier(mtb_compute_encoder *encoder, mtb_
     REQUIRE(prepare_batch(encoder, error, __func__));
     add(encoder->batch, MTBI_MEMORY_BARRIER, 0);
     return MTB_OK;
+}
+
+mtb_status mtbi_compute_encoder_check_launch(const mtb_compute_encoder *encoder, mtb_size group, mtb_error **error,
+                                             const char *function) {
+    const mtb_size one = {1, 1, 1};
+    return check_dispatch(encoder, one, one, group, error, function);
+}
+
+mtb_status mtbi_compute_encoder_send_settings(mtb_compute_encoder *encoder, mtb_error **error, const char *function) {
+    REQUIRE(prepare_batch(encoder, error, function));
+    add_changes(encoder);
+    return mtbi_compute_encoder_flush(encoder, error, function);
+}
+
+void mtbi_compute_encoder_resend_settings(mtb_compute_encoder *encoder) {
+    encoder->is_pipeline_changed = encoder->pipeline != NULL;
+    encoder->changed = encoder->bound;
+    encoder->moved = 0;
+    for (uint32_t index = 0; index < MTB_MAX_BINDINGS; index++)
+        if (encoder->threadgroup_memory[index] > 0) encoder->changed_threadgroup_memory |= UINT32_C(1) << index;
 }

@@ -2,6 +2,7 @@
 #include "core/handles.h"
 
 #include "core/errors.h"
+#include "metal_bridge_indirect.h"
 #include "metal_bridge_mps.h"
 
 #include <stdlib.h>
@@ -27,6 +28,7 @@ static const char *const kind_names[MTB_HANDLE_KIND_COUNT] = {
     [MTB_HANDLE_ARENA] = "arena",
     [MTB_HANDLE_RESIDENCY_SET] = "residency set",
     [MTB_HANDLE_MPS_KERNEL] = "MPS kernel",
+    [MTB_HANDLE_INDIRECT_COMMAND_BUFFER] = "indirect command buffer",
 };
 
 uint32_t mtb_abi_version(void) { return MTB_ABI_VERSION; }
@@ -126,6 +128,7 @@ DEFINE_RETAIN(memory)
 DEFINE_RETAIN(arena)
 DEFINE_RETAIN(residency_set)
 DEFINE_RETAIN(mps_kernel)
+DEFINE_RETAIN(indirect_command_buffer)
 
 DEFINE_RELEASE(device)
 DEFINE_RELEASE(buffer)
@@ -143,3 +146,4 @@ DEFINE_RELEASE(transfer)
 DEFINE_RELEASE(arena)
 DEFINE_RELEASE(residency_set)
 DEFINE_RELEASE(mps_kernel)
+DEFINE_RELEASE(indirect_command_buffer)

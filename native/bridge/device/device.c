@@ -2,6 +2,7 @@
 #include "device/device.h"
 
 #include "core/errors.h"
+#include "metal_bridge_indirect.h"
 
 #include <inttypes.h>
 #include <unistd.h>
@@ -17,4 +18,12 @@ mtb_status mtbi_fail_device(const mtb_device *expected, const mtb_device *device
     return mtbi_fail(error, function, MTB_WRONG_DEVICE,
                      "the %s belongs to device %" PRIx64 " (%s), the other objects to device %" PRIx64 " (%s)", what,
                      device->info.registry_id, device->info.name, expected->info.registry_id, expected->info.name);
+}
+
+bool mtb_device_supports_indirect_commands(const mtb_device *device) { return device && device->has_indirect_commands; }
+
+mtb_status mtbi_check_indirect_support(const mtb_device *device, mtb_error **error, const char *function) {
+    if (device->has_indirect_commands) return MTB_OK;
+    return mtbi_fail(error, function, MTB_UNSUPPORTED, "the device %s executes no indirect command buffers for compute",
+                     device->info.name);
 }

@@ -10,10 +10,14 @@ struct mtb_device {
     /* info.name is this device's own copy. */
     mtb_device_info info;
     bool has_nonuniform_threadgroups;
+    bool has_indirect_commands;
 };
 
 mtb_status mtbi_fail_device(const mtb_device *expected, const mtb_device *device, const char *what, mtb_error **error,
                             const char *function);
+
+/* The device executes indirect command buffers for compute; MTB_UNSUPPORTED otherwise. */
+mtb_status mtbi_check_indirect_support(const mtb_device *device, mtb_error **error, const char *function);
 
 static inline bool mtbi_is_same_device(const mtb_device *a, const mtb_device *b) {
     return a == b || a->info.registry_id == b->info.registry_id;

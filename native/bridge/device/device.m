@@ -17,6 +17,12 @@ static bool runs_lanes_in_turn(id<MTLDevice> metal) {
     return [metal respondsToSelector:@selector(runsLanesInTurn)] && [(id<MTBILaneExecution>)metal runsLanesInTurn];
 }
 
+/* Families do not tell: Intel's GPUs are of MTLGPUFamilyMac2, which has indirect commands on the others. */
+static bool executes_indirect_commands(id<MTLDevice> metal) {
+    if ([[metal name] hasPrefix:@"Intel"]) return false;
+    return [metal supportsFamily:MTLGPUFamilyApple3] || [metal supportsFamily:MTLGPUFamilyMac2];
+}
+
 static void destroy(mtbi_handle *handle) {
     mtb_device *device = (mtb_device *)handle;
     MTBI_ENTER
@@ -51,6 +57,7 @@ static mtb_device *make_handle(id<MTLDevice> metal, mtb_error **error, const cha
     device->has_nonuniform_threadgroups = [metal supportsFamily:MTLGPUFamilyApple4] ||
                                           [metal supportsFamily:MTLGPUFamilyMac2] ||
                                           [metal supportsFamily:MTLGPUFamilyCommon3];
+    device->has_indirect_commands = executes_indirect_commands(metal);
     if (!device->info.name) {
         mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for the device's name");
         mtb_device_release(device);

@@ -2,6 +2,7 @@
 #include "library/library.h"
 
 #include "library/pipeline.h"
+#include "metal_bridge_indirect.h"
 
 const char *mtb_library_warnings(const mtb_library *library) { return library ? library->warnings : NULL; }
 
@@ -33,4 +34,8 @@ bool mtb_pipeline_get_argument(const mtb_pipeline *pipeline, size_t position, mt
     if (!pipeline || !argument || position >= pipeline->argument_count) return false;
     *argument = pipeline->arguments[position];
     return true;
+}
+
+bool mtb_pipeline_supports_indirect_commands(const mtb_pipeline *pipeline) {
+    return pipeline && pipeline->supports_indirect_commands;
 }

@@ -12,6 +12,7 @@ struct mtb_pipeline {
     size_t execution_width;
     size_t max_threads;
     size_t static_threadgroup_memory;
+    bool supports_indirect_commands;
     /* Each argument's name is the pipeline's own copy. */
     mtb_argument *arguments;
     size_t argument_count;

@@ -5,6 +5,7 @@
 #import "core/guard.h"
 #import "core/text.h"
 #import "library/library.h"
+#import "metal_bridge_indirect.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -95,29 +96,63 @@ static void destroy(mtbi_handle *handle) {
     MTBI_LEAVE()
 }
 
+/* `newComputePipelineStateWithFunction:` makes pipelines that indirect commands cannot have. */
+static id<MTLComputePipelineState> make_metal(mtb_function *function, bool for_indirect_commands,
+                                              MTLComputePipelineReflection **reflection, NSError **problem) {
+    id<MTLDevice> device = function->library->device->metal;
+    if (!for_indirect_commands)
+        return [device newComputePipelineStateWithFunction:function->metal options:MTLPipelineOptionArgumentInfo
+                                                reflection:reflection
+                                                     error:problem];
+    MTLComputePipelineDescriptor *descriptor = [[[MTLComputePipelineDescriptor alloc] init] autorelease];
+    [descriptor setComputeFunction:function->metal];
+    [descriptor setSupportIndirectCommandBuffers:YES];
+    return [device newComputePipelineStateWithDescriptor:descriptor options:MTLPipelineOptionArgumentInfo
+                                              reflection:reflection
+                                                   error:problem];
+}
+
+static mtb_status check_function(mtb_function *function, bool for_indirect_commands, mtb_error **error,
+                                 const char *name) {
+    REQUIRE(mtbi_check_given(function, "function", error, name));
+    if ([function->metal functionType] != MTLFunctionTypeKernel)
+        return mtbi_fail(error, name, MTB_INVALID_ARGUMENT, "`%s` is not a kernel", function->name);
+    if (!for_indirect_commands) return MTB_OK;
+    return mtbi_check_indirect_support(function->library->device, error, name);
+}
+
+/* Called inside the caller's guard. `*made` is the caller's to release, also after a failure or an exception. */
+static mtb_status make(mtb_pipeline **made, mtb_function *function, bool for_indirect_commands, mtb_error **error,
+                       const char *name) {
+    REQUIRE(check_function(function, for_indirect_commands, error, name));
+    mtb_pipeline *pipeline = mtbi_handle_create(MTB_HANDLE_PIPELINE, sizeof *pipeline, destroy, error, name);
+    if (!pipeline) return MTB_OUT_OF_MEMORY;
+    *made = pipeline;
+    pipeline->device = mtb_device_retain(function->library->device);
+    pipeline->supports_indirect_commands = for_indirect_commands;
+    NSError *problem = nil;
+    MTLComputePipelineReflection *reflection = nil;
+    pipeline->metal = make_metal(function, for_indirect_commands, &reflection, &problem);
+    if (pipeline->metal) return fill(pipeline, reflection, function->name, error, name);
+    return mtbi_fail_with_nserror(error, name, MTB_COMPILE_FAILED, problem,
+                                  "Metal could not make the pipeline, and does not say why");
+}
+
 mtb_pipeline *mtb_pipeline_create(mtb_function *function, mtb_error **error) {
     mtb_pipeline *pipeline = NULL;
     mtbi_error_clear(error);
     MTBI_ENTER
-    if (GIVEN(function)) return NULL;
-    if ([function->metal functionType] != MTLFunctionTypeKernel) {
-        FAIL(error, MTB_INVALID_ARGUMENT, "`%s` is not a kernel", function->name);
-        return NULL;
-    }
-    pipeline = mtbi_handle_create(MTB_HANDLE_PIPELINE, sizeof *pipeline, destroy, error, __func__);
-    if (!pipeline) return NULL;
-    pipeline->device = mtb_device_retain(function->library->device);
-    NSError *problem = nil;
-    MTLComputePipelineReflection *reflection = nil;
-    pipeline->metal = [pipeline->device->metal newComputePipelineStateWithFunction:function->metal
-                                                                           options:MTLPipelineOptionArgumentInfo
-                                                                        reflection:&reflection
-                                                                             error:&problem];
-    mtb_status status = pipeline->metal
-                            ? fill(pipeline, reflection, function->name, error, __func__)
-                            : mtbi_fail_with_nserror(error, __func__, MTB_COMPILE_FAILED, problem,
-                                                     "Metal could not make the pipeline, and does not say why");
-    if (status == MTB_OK) return pipeline;
+    if (make(&pipeline, function, false, error, __func__) == MTB_OK) return pipeline;
+    mtb_pipeline_release(pipeline);
+    return NULL;
+    MTBI_LEAVE((mtb_pipeline_release(pipeline), mtbi_fail_with_exception(error, __func__, exception), NULL))
+}
+
+mtb_pipeline *mtb_pipeline_create_for_indirect_commands(mtb_function *function, mtb_error **error) {
+    mtb_pipeline *pipeline = NULL;
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    if (make(&pipeline, function, true, error, __func__) == MTB_OK) return pipeline;
     mtb_pipeline_release(pipeline);
     return NULL;
     MTBI_LEAVE((mtb_pipeline_release(pipeline), mtbi_fail_with_exception(error, __func__, exception), NULL))
