@@ -155,6 +155,7 @@ pub mod devices;
 mod error;
 pub mod groups;
 mod headers;
+pub mod indirect;
 pub mod memory;
 mod metal;
 pub mod mps;

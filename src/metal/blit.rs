@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::access::Access;
 use super::buffer::Buffer;
 use super::handle::{Handle, c_string, check};
-use super::recording::Recording;
+use super::recording::{Recording, Resource};
 use crate::error::{Error, Failure, Result};
 use crate::sys;
 
@@ -26,6 +26,17 @@ impl<'a> BlitEncoder<'a> {
 
     fn as_ptr(&self) -> *mut sys::mtb_blit_encoder {
         self.handle.as_ptr()
+    }
+
+    /// Encodes work of a layer above, which uses what `uses` names.
+    pub(crate) fn encode<R: Resource>(
+        &mut self,
+        function: &'static str,
+        uses: impl IntoIterator<Item = (R, Access)>,
+        encode: impl FnOnce(*mut sys::mtb_blit_encoder) -> Result<()>,
+    ) -> Result<()> {
+        let raw = self.as_ptr();
+        self.recording.encode(function, uses, || encode(raw))
     }
 
     /// Names the encoder in Metal's tools and errors (`label`).

@@ -259,28 +259,7 @@ impl Buffer {
 
     #[cold]
     pub(crate) fn conflict(&self, function: &'static str, conflict: Conflict) -> Error {
-        let buffer = self.describe();
-        let in_use = |by: &str| Error::InUse(Failure::new(function, format!("{buffer} is {by}")));
-        match conflict {
-            Conflict::Reader => in_use("being read by the CPU: drop the guard first"),
-            Conflict::Writer => in_use("being written by the CPU: drop the guard first"),
-            Conflict::TooMany => {
-                in_use("in use by more guards or command buffers than can be counted")
-            }
-            Conflict::Recorded => {
-                in_use("used by a command buffer that is not committed: commit or drop it first")
-            }
-            Conflict::Running => {
-                in_use("used by a committed command buffer that has not completed")
-            }
-            Conflict::Waited(end) => {
-                end.of(function, &format!("committed work that uses {buffer}"))
-            }
-            Conflict::Forked => Error::InvalidState(Failure::new(
-                function,
-                format!("this process is a child of fork(), and {buffer} belongs to its parent"),
-            )),
-        }
+        conflict_error(function, &self.describe(), conflict)
     }
 
     /// The buffer for a message.
@@ -289,6 +268,25 @@ impl Buffer {
             Some(label) => format!("the buffer \"{label}\" of {} bytes", self.len()),
             None => format!("the buffer of {} bytes", self.len()),
         }
+    }
+}
+
+/// The error for an access to what `what` describes.
+pub(crate) fn conflict_error(function: &'static str, what: &str, conflict: Conflict) -> Error {
+    let in_use = |by: &str| Error::InUse(Failure::new(function, format!("{what} is {by}")));
+    match conflict {
+        Conflict::Reader => in_use("being read by the CPU: drop the guard first"),
+        Conflict::Writer => in_use("being written by the CPU: drop the guard first"),
+        Conflict::TooMany => in_use("in use by more guards or command buffers than can be counted"),
+        Conflict::Recorded => {
+            in_use("used by a command buffer that is not committed: commit or drop it first")
+        }
+        Conflict::Running => in_use("used by a committed command buffer that has not completed"),
+        Conflict::Waited(end) => end.of(function, &format!("committed work that uses {what}")),
+        Conflict::Forked => Error::InvalidState(Failure::new(
+            function,
+            format!("this process is a child of fork(), and {what} belongs to its parent"),
+        )),
     }
 }
 

@@ -10,7 +10,7 @@ use super::device::Size;
 use super::dispatches::Dispatches;
 use super::handle::{Handle, c_string, check};
 use super::pipeline::ComputePipeline;
-use super::recording::Recording;
+use super::recording::{Recording, Resource};
 use crate::error::Result;
 use crate::sys;
 
@@ -294,6 +294,18 @@ impl<'a> ComputeEncoder<'a> {
                 sys::mtb_compute_encoder_dispatch_threadgroups(self.as_ptr(), grid, group, error)
             })
         }
+    }
+
+    /// Encodes launches of a layer above, which use what `uses` names.
+    pub(crate) fn encode_launches<R: Resource>(
+        &mut self,
+        function: &'static str,
+        uses: impl IntoIterator<Item = (R, Access)>,
+        encode: impl FnOnce(*mut sys::mtb_compute_encoder) -> Result<()>,
+    ) -> Result<()> {
+        self.order_dispatch()?;
+        let raw = self.as_ptr();
+        self.recording.encode(function, uses, || encode(raw))
     }
 
     /// Lets kernels reach a buffer that they know by its [address](Buffer::gpu_address) only

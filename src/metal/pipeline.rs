@@ -22,6 +22,7 @@ struct PipelineInner {
     thread_execution_width: usize,
     max_total_threads_per_threadgroup: usize,
     static_threadgroup_memory_length: usize,
+    supports_indirect_commands: bool,
     arguments: Vec<Argument>,
 }
 
@@ -75,19 +76,44 @@ impl Device {
     ///
     /// [`Error::Compile`], [`Error::WrongDevice`] for a function of another device.
     pub fn new_compute_pipeline_state(&self, function: &Function) -> Result<ComputePipeline> {
+        self.make_pipeline("Device::new_compute_pipeline_state", function, false)
+    }
+
+    /// [`new_compute_pipeline_state`](Device::new_compute_pipeline_state) of a kernel that the commands of an
+    /// [`IndirectCommandBuffer`](crate::indirect::IndirectCommandBuffer) may have (`supportIndirectCommandBuffers`).
+    ///
+    /// # Errors
+    ///
+    /// As [`new_compute_pipeline_state`](Device::new_compute_pipeline_state), and [`Error::Unsupported`]. Metal refuses
+    /// some kernels with [`Error::Compile`].
+    pub fn new_compute_pipeline_state_for_indirect_commands(
+        &self,
+        function: &Function,
+    ) -> Result<ComputePipeline> {
+        const FUNCTION: &str = "Device::new_compute_pipeline_state_for_indirect_commands";
+        self.make_pipeline(FUNCTION, function, true)
+    }
+
+    fn make_pipeline(
+        &self,
+        caller: &'static str,
+        function: &Function,
+        for_indirect_commands: bool,
+    ) -> Result<ComputePipeline> {
         if function.device() != self {
             let message = format!(
                 "the function {} belongs to {}",
                 function.name(),
                 function.device().name()
             );
-            return Err(Error::WrongDevice(Failure::new(
-                "Device::new_compute_pipeline_state",
-                message,
-            )));
+            return Err(Error::WrongDevice(Failure::new(caller, message)));
         }
+        let make = match for_indirect_commands {
+            true => sys::mtb_pipeline_create_for_indirect_commands,
+            false => sys::mtb_pipeline_create,
+        };
         // SAFETY: the function is live; returns an owned pipeline, or NULL and an owned error.
-        let handle = unsafe { create(|error| sys::mtb_pipeline_create(function.as_ptr(), error)) }?;
+        let handle = unsafe { create(|error| make(function.as_ptr(), error)) }?;
         let raw = handle.as_ptr();
         // SAFETY: the pipeline is live; its strings live as long as it does and are copied.
         let inner = unsafe {
@@ -98,6 +124,7 @@ impl Device {
                     sys::mtb_pipeline_max_total_threads_per_threadgroup(raw),
                 static_threadgroup_memory_length:
                     sys::mtb_pipeline_static_threadgroup_memory_length(raw),
+                supports_indirect_commands: sys::mtb_pipeline_supports_indirect_commands(raw),
                 arguments: arguments(raw),
                 handle,
                 device: self.clone(),
@@ -181,6 +208,11 @@ impl ComputePipeline {
     /// Bytes of threadgroup memory that the kernel declares itself (`staticThreadgroupMemoryLength`).
     pub fn static_threadgroup_memory_length(&self) -> usize {
         self.inner.static_threadgroup_memory_length
+    }
+
+    /// Whether commands of an indirect command buffer may have the pipeline (`supportIndirectCommandBuffers`).
+    pub fn support_indirect_command_buffers(&self) -> bool {
+        self.inner.supports_indirect_commands
     }
 
     /// The kernel's arguments (`MTLComputePipelineReflection.bindings`).

@@ -4,7 +4,7 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::access::Access;
+use super::access::{Access, Conflict, Tracker};
 use super::buffer::{Buffer, BufferInner};
 use super::slots::QueuePosition;
 use crate::error::{Error, Result};
@@ -16,9 +16,48 @@ pub(crate) struct Recording {
     uses: Vec<Use>,
 }
 
-/// One use of a buffer by a command buffer, which keeps the buffer alive.
+/// What command buffers use and keep alive until they have completed.
+pub(crate) trait Tracked: Send + Sync {
+    fn tracker(&self) -> &Tracker;
+}
+
+impl Tracked for BufferInner {
+    fn tracker(&self) -> &Tracker {
+        BufferInner::tracker(self)
+    }
+}
+
+/// A handle of something that command buffers use.
+pub(crate) trait Resource {
+    fn tracker(&self) -> &Tracker;
+    /// The error for an access that writes, if nobody may write.
+    fn check_writable(&self, function: &'static str) -> Result<()>;
+    fn conflict(&self, function: &'static str, conflict: Conflict) -> Error;
+    fn keep(&self) -> Arc<dyn Tracked>;
+}
+
+impl Resource for &Buffer {
+    #[inline]
+    fn tracker(&self) -> &Tracker {
+        self.inner().tracker()
+    }
+
+    fn check_writable(&self, function: &'static str) -> Result<()> {
+        Buffer::check_writable(self, function)
+    }
+
+    fn conflict(&self, function: &'static str, conflict: Conflict) -> Error {
+        Buffer::conflict(self, function, conflict)
+    }
+
+    fn keep(&self) -> Arc<dyn Tracked> {
+        self.inner().clone()
+    }
+}
+
+/// One use by a command buffer, which keeps what it uses alive.
 struct Use {
-    buffer: Arc<BufferInner>,
+    resource: Arc<dyn Tracked>,
     access: Access,
 }
 
@@ -39,19 +78,19 @@ impl Recording {
         self.uses.len()
     }
 
-    /// Encodes work that uses the buffers of `uses`, from now until it has completed. If one of the uses or the
-    /// encoding is refused, the call uses no buffer.
+    /// Encodes work that uses what `uses` names, from now until it has completed. If one of the uses or the encoding is
+    /// refused, the call uses nothing.
     #[inline]
-    pub(crate) fn encode<'b>(
+    pub(crate) fn encode<R: Resource>(
         &mut self,
         function: &'static str,
-        uses: impl IntoIterator<Item = (&'b Buffer, Access)>,
+        uses: impl IntoIterator<Item = (R, Access)>,
         encode: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         let before = self.uses.len();
         let noted = uses
             .into_iter()
-            .try_for_each(|(buffer, access)| self.note(function, buffer, access));
+            .try_for_each(|(resource, access)| self.note(function, &resource, access));
         let encoded = noted.and_then(|()| encode());
         if let Err(error) = &encoded {
             self.refused(before, error);
@@ -60,18 +99,23 @@ impl Recording {
     }
 
     #[inline]
-    fn note(&mut self, function: &'static str, buffer: &Buffer, access: Access) -> Result<()> {
-        let tracker = buffer.inner().tracker();
+    fn note(
+        &mut self,
+        function: &'static str,
+        resource: &impl Resource,
+        access: Access,
+    ) -> Result<()> {
+        let tracker = resource.tracker();
         if tracker.is_recorded_by(self.number, access) {
             return Ok(());
         }
         if access == Access::Write {
-            buffer.check_writable(function)?;
+            resource.check_writable(function)?;
         }
         let recorded = tracker.record(self.number, access);
-        recorded.map_err(|conflict| buffer.conflict(function, conflict))?;
+        recorded.map_err(|conflict| resource.conflict(function, conflict))?;
         self.uses.push(Use {
-            buffer: buffer.inner().clone(),
+            resource: resource.keep(),
             access,
         });
         Ok(())
@@ -88,7 +132,7 @@ impl Recording {
 
     fn discard(&mut self, kept: usize) {
         for used in self.uses.drain(kept..) {
-            used.buffer.tracker().discard(self.number, used.access);
+            used.resource.tracker().discard(self.number, used.access);
         }
     }
 
@@ -96,7 +140,7 @@ impl Recording {
     pub(crate) fn start(mut self, position: &QueuePosition) -> RunningUses {
         let uses = mem::take(&mut self.uses);
         for used in &uses {
-            used.buffer.tracker().start(position, used.access);
+            used.resource.tracker().start(position, used.access);
         }
         RunningUses {
             uses,
@@ -127,7 +171,7 @@ impl RunningUses {
             return;
         };
         for used in self.uses {
-            used.buffer.tracker().finish(&position, used.access);
+            used.resource.tracker().finish(&position, used.access);
             // The last reference to a buffer may go here, and an owner of its memory with it.
             contain_panic(|| drop(used));
         }

@@ -7,7 +7,7 @@ use crate::sources::Sources;
 use crate::{crate_sources, packages};
 
 /// Folder of `src/`, and the folders that it may use. What stands in `src/` itself is named by its file.
-const LAYERS: [(&str, &[&str]); 13] = [
+const LAYERS: [(&str, &[&str]); 14] = [
     ("sys", &[]),
     ("error.rs", &["sys"]),
     ("metal", &["sys", "error.rs"]),
@@ -16,6 +16,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
     ("analysis", &["error.rs"]),
     ("groups", &["headers.rs"]),
     ("devices", &["error.rs", "metal", "memory"]),
+    ("indirect", &["sys", "error.rs", "metal"]),
     ("mps", &["sys", "error.rs", "metal"]),
     ("ops", &["sys", "error.rs", "headers.rs", "metal"]),
     ("software", &["sys", "error.rs", "metal"]),
