@@ -14,6 +14,7 @@ mod order;
 mod pools;
 mod program;
 mod refusals;
+mod staged;
 mod stuck;
 mod threads;
 mod timeouts;

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* The most bytes that are on their way at once. */
-static const size_t largest = 4 << 20;
+/* The most bytes of a piece, with what it begins within a word. */
+static const size_t largest_region = 4 << 20;
 
 struct mtbi_peer {
     mtbi_peer *next;
@@ -21,10 +21,14 @@ mtbi_kernels *mtbi_peer_kernels(mtbi_peer *peer) { return &peer->kernels; }
 mtb_device *mtbi_peer_device(const mtbi_peer *peer) { return peer->kernels.device; }
 
 size_t mtbi_bounce_size(size_t bytes) {
-    /* A piece begins within a word. */
-    size_t wanted = bytes < largest ? bytes + sizeof(uint32_t) : largest, size = mtb_page_size();
-    while (size < wanted) size *= 2;
+    if (bytes > largest_region - sizeof(uint32_t)) return MTBI_BOUNCE_REGIONS * largest_region;
+    size_t size = mtb_page_size();
+    while (size < bytes + sizeof(uint32_t)) size *= 2;
     return size;
+}
+
+size_t mtbi_bounce_region(const mtbi_bounce *bounce) {
+    return bounce->pooled.size < largest_region ? bounce->pooled.size : largest_region;
 }
 
 static bool renew(mtbi_pooled *object) {

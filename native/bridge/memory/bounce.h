@@ -4,6 +4,11 @@
 
 #include "memory/pool.h"
 
+/* Pieces of a copy that are on their way at once, each in a region of its own. */
+enum {
+    MTBI_BOUNCE_REGIONS = 2
+};
+
 /* Another device that the memory copies to and from. */
 typedef struct mtbi_peer mtbi_peer;
 
@@ -30,9 +35,11 @@ typedef struct mtbi_bounce {
 
 /* This side has failed or was never run: ends the other side's wait for it, and waits for the end of its work. */
 void mtbi_bounces_end(const mtbi_bounce *bounces);
-/* The size of the pages, with their ends, that a copy of `bytes` bytes gets: no more than twice the bytes, or those of
- * a piece of the copy. */
+/* The size of the pages, with their ends, that a copy of `bytes` bytes gets: no more than twice the bytes, or two
+ * regions for pieces of the copy. */
 size_t mtbi_bounce_size(size_t bytes);
+/* The bytes of a region, of which only a copy that fits in none needs the second. */
+size_t mtbi_bounce_region(const mtbi_bounce *bounce);
 /* A bounce buffer of this size. Its pages are staging memory: they count against the budget and the limit of that. */
 mtb_status mtbi_bounce_take(mtb_memory *memory, mtb_device *far, size_t size, mtbi_bounce **taken, mtb_error **error,
                             const char *function);

@@ -1,6 +1,7 @@
 /* Copies between devices that need both. If the other device is a peer, it copies from a view, in the order of this
- * device's queue. Otherwise the bytes go through pages that both devices see, a piece at a time: the device with the
- * source copies a piece there and signals, and the other copies the piece on and signals back. */
+ * device's queue. Otherwise the bytes go in pieces through pages that both devices see: the device with the source
+ * copies a piece there and signals, and the other copies the piece on and signals back. The pages have two regions, and
+ * each piece takes the other one than the piece before it, so that both devices copy at the same time. */
 #include "memory/transfer.h"
 
 #include "core/checks.h"
@@ -39,48 +40,70 @@ typedef struct way {
     bool is_from_far;
 } way;
 
-/* What is done there waits for what has been encoded here, and the other way round. */
-static mtb_status encode_out(const way *along, mtb_error **error) {
+/* What is done there from now on waits for what has been encoded here, and the other way round. */
+static mtb_status encode_signal_out(const way *along, mtb_error **error) {
     mtbi_bounce *bounce = along->bounce;
-    uint64_t value = ++bounce->out_value;
-    REQUIRE(mtb_command_buffer_encode_signal(along->command_buffer, bounce->out, value, error));
-    return mtb_command_buffer_encode_wait(bounce->command_buffer, bounce->out, value, error);
+    return mtb_command_buffer_encode_signal(along->command_buffer, bounce->out, ++bounce->out_value, error);
 }
 
-static mtb_status encode_back(const way *along, mtb_error **error) {
+static mtb_status encode_signal_back(const way *along, mtb_error **error) {
     mtbi_bounce *bounce = along->bounce;
-    uint64_t value = ++bounce->back_value;
-    REQUIRE(mtb_command_buffer_encode_signal(bounce->command_buffer, bounce->back, value, error));
-    return mtb_command_buffer_encode_wait(along->command_buffer, bounce->back, value, error);
+    return mtb_command_buffer_encode_signal(bounce->command_buffer, bounce->back, ++bounce->back_value, error);
 }
 
-static mtb_status encode_piece(const way *along, mtbi_operation piece, mtb_error **error) {
+/* There, for all signals from here but the last `but`; and the other way round. */
+static mtb_status encode_wait_out(const way *along, uint64_t but, mtb_error **error) {
+    mtbi_bounce *bounce = along->bounce;
+    return mtb_command_buffer_encode_wait(bounce->command_buffer, bounce->out, bounce->out_value - but, error);
+}
+
+static mtb_status encode_wait_back(const way *along, uint64_t but, mtb_error **error) {
+    mtbi_bounce *bounce = along->bounce;
+    return mtb_command_buffer_encode_wait(along->command_buffer, bounce->back, bounce->back_value - but, error);
+}
+
+/* One of the pieces of a copy, in their order. */
+static mtb_status encode_piece(const way *along, mtbi_operation piece, size_t index, mtb_error **error) {
     mtbi_bounce *bounce = along->bounce;
     mtb_command_buffer *near = along->command_buffer, *far = bounce->command_buffer;
     mtbi_kernels *near_kernels = &along->memory->kernels, *far_kernels = mtbi_peer_kernels(bounce->peer);
     /* In step with the source within a word, so that the first copy is a blit. */
-    mtb_place between = {.offset = piece.source.offset % sizeof(uint32_t), .pitch = piece.width};
+    size_t region = index % MTBI_BOUNCE_REGIONS * mtbi_bounce_region(bounce);
+    mtb_place between = {.offset = region + piece.source.offset % sizeof(uint32_t), .pitch = piece.width};
     mtbi_operation in = piece, out = piece;
     in.destination = out.source = between;
     in.destination.buffer = along->is_from_far ? bounce->far : bounce->near;
     out.source.buffer = along->is_from_far ? bounce->near : bounce->far;
-    /* The far side starts after all that was committed to the near queue. */
+    /* The piece that was in the region has been copied on, but the one after it need not have been. */
+    bool is_used_again = index >= MTBI_BOUNCE_REGIONS;
+    uint64_t on_its_way = MTBI_BOUNCE_REGIONS - 1;
     if (along->is_from_far) {
-        REQUIRE(encode_out(along, error));
+        if (is_used_again) REQUIRE(encode_wait_out(along, on_its_way, error));
         REQUIRE(mtbi_encode_copy(far_kernels, far, &in, error));
-        REQUIRE(encode_back(along, error));
-        return mtbi_encode_copy(near_kernels, near, &out, error);
+        REQUIRE(encode_signal_back(along, error));
+        REQUIRE(encode_wait_back(along, 0, error));
+        REQUIRE(mtbi_encode_copy(near_kernels, near, &out, error));
+        return encode_signal_out(along, error);
     }
+    if (is_used_again) REQUIRE(encode_wait_back(along, on_its_way, error));
     REQUIRE(mtbi_encode_copy(near_kernels, near, &in, error));
-    REQUIRE(encode_out(along, error));
+    REQUIRE(encode_signal_out(along, error));
+    REQUIRE(encode_wait_out(along, 0, error));
     REQUIRE(mtbi_encode_copy(far_kernels, far, &out, error));
-    return encode_back(along, error);
+    return encode_signal_back(along, error);
+}
+
+/* The far side starts after all that was committed to the near queue. */
+static mtb_status encode_begin(const way *along, mtb_error **error) {
+    REQUIRE(encode_signal_out(along, error));
+    return encode_wait_out(along, 0, error);
 }
 
 /* Rows in pieces; as many whole rows as fit, or parts of one. */
 static mtb_status encode_pieces(const way *along, const mtbi_operation *copy, mtb_error **error) {
-    size_t most = along->bounce->pooled.size - sizeof(uint32_t);
+    size_t most = mtbi_bounce_region(along->bounce) - sizeof(uint32_t), index = 0;
     size_t rows = copy->width < most ? most / copy->width : 1;
+    if (along->is_from_far) REQUIRE(encode_begin(along, error));
     for (size_t row = 0; row < copy->height; row += rows)
         for (size_t begin = 0; begin < copy->width; begin += most) {
             mtbi_operation piece = *copy;
@@ -88,16 +111,18 @@ static mtb_status encode_pieces(const way *along, const mtbi_operation *copy, mt
             piece.destination.offset += row * copy->destination.pitch + begin;
             piece.width = copy->width - begin < most ? copy->width - begin : most;
             piece.height = copy->height - row < rows ? copy->height - row : rows;
-            REQUIRE(encode_piece(along, piece, error));
+            REQUIRE(encode_piece(along, piece, index++, error));
         }
-    return MTB_OK;
+    /* What follows here finds all of the copy done there, and both regions free. */
+    return along->is_from_far ? MTB_OK : encode_wait_back(along, 0, error);
 }
 
 /* The far device does the whole copy. */
 static mtb_status encode_there(const way *along, const mtbi_operation *copy, mtb_error **error) {
-    REQUIRE(encode_out(along, error));
+    REQUIRE(encode_begin(along, error));
     REQUIRE(mtbi_encode_copy(mtbi_peer_kernels(along->bounce->peer), along->bounce->command_buffer, copy, error));
-    return encode_back(along, error);
+    REQUIRE(encode_signal_back(along, error));
+    return encode_wait_back(along, 0, error);
 }
 
 /* Takes what such a copy needs, with a command buffer of the far device's, whose failure is the transfer's too. */
