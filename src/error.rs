@@ -148,30 +148,47 @@ impl fmt::Display for Failure {
     }
 }
 
+/// What an error with particulars gives, and what one without them.
+macro_rules! with_failure {
+    ($error:expr, $failure:ident => $some:expr, $none:expr) => {
+        match $error {
+            Error::InvalidArgument($failure)
+            | Error::OutOfRange($failure)
+            | Error::Misaligned($failure)
+            | Error::WrongDevice($failure)
+            | Error::OutOfMemory($failure)
+            | Error::Compile($failure)
+            | Error::NotFound($failure)
+            | Error::MissingArgument($failure)
+            | Error::CommandBuffer($failure)
+            | Error::Timeout($failure)
+            | Error::Deadlock($failure)
+            | Error::InUse($failure)
+            | Error::ReadOnly($failure)
+            | Error::NotVisible($failure)
+            | Error::InvalidState($failure)
+            | Error::OverBudget($failure)
+            | Error::Unsupported($failure)
+            | Error::Internal($failure) => $some,
+            Error::NoDevice | Error::NoSuchDevice { .. } | Error::Io { .. } => $none,
+        }
+    };
+}
+
 impl Error {
     /// The particulars, if the variant has them.
     pub fn failure(&self) -> Option<&Failure> {
-        match self {
-            Error::InvalidArgument(failure)
-            | Error::OutOfRange(failure)
-            | Error::Misaligned(failure)
-            | Error::WrongDevice(failure)
-            | Error::OutOfMemory(failure)
-            | Error::Compile(failure)
-            | Error::NotFound(failure)
-            | Error::MissingArgument(failure)
-            | Error::CommandBuffer(failure)
-            | Error::Timeout(failure)
-            | Error::Deadlock(failure)
-            | Error::InUse(failure)
-            | Error::ReadOnly(failure)
-            | Error::NotVisible(failure)
-            | Error::InvalidState(failure)
-            | Error::OverBudget(failure)
-            | Error::Unsupported(failure)
-            | Error::Internal(failure) => Some(failure),
-            Error::NoDevice | Error::NoSuchDevice { .. } | Error::Io { .. } => None,
-        }
+        with_failure!(self, failure => Some(failure), None)
+    }
+
+    /// The same error, with a message that first says where it happened.
+    pub(crate) fn at(mut self, place: &str) -> Error {
+        with_failure!(
+            &mut self,
+            failure => failure.message = format!("{place}: {}", failure.message).into(),
+            ()
+        );
+        self
     }
 
     /// Names the file that an operating system's error is about.

@@ -1,4 +1,4 @@
-//! Several devices: what joins them, how fast bytes move between them, and which way is the fastest.
+//! Several devices: what joins them, how fast bytes move between them, which way is the fastest, and exchanges of all of them.
 //!
 //! ```
 //! use metal_bridge::devices::{Link, MeasureOptions, Topology};
@@ -26,16 +26,25 @@
 //! | `enable_p2p_access`, `cudaDeviceEnablePeerAccess` | nothing to enable: between peers, transfers read private buffers through remote views where Metal lets them |
 //! | `transfer`, `cudaMemcpyPeer` | [`TransferQueue::copy`](crate::memory::TransferQueue::copy) of buffers of two devices |
 //! | `statistics` | [`Memory::statistics`](crate::memory::Memory::statistics), kinds [`Peer`](crate::memory::TransferKind::Peer) and [`PeerStaged`](crate::memory::TransferKind::PeerStaged) |
+//! | `scatter`, `gather`, `ncclBroadcast`, `ncclAllGather`, `ncclAllReduce` | [`Communicator`] |
 //! | `p2pBandwidthLatencyTest` | [`Topology::measure`]; the command `metal-bridge topology --measure` |
 //!
 //! `docs/devices.md` in the repository says what Metal promises of all this.
 
+mod all_reduce;
+mod collective;
+mod communicator;
+mod exchanges;
 mod link;
 mod measure;
 mod measurements;
 mod options;
+mod steps;
 mod topology;
 
+pub use all_reduce::Combine;
+pub use collective::Collective;
+pub use communicator::Communicator;
 pub use link::Link;
 pub use measurements::{Measurements, PairFigures, Route};
 pub use options::MeasureOptions;

@@ -3,6 +3,8 @@
 
 mod arenas;
 mod callbacks;
+mod collective_failures;
+mod collectives;
 mod downloads;
 mod ends;
 mod expected;
