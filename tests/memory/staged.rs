@@ -48,10 +48,8 @@ fn both_devices_copy_at_the_same_time() {
             let time = (0..4).map(|_| copy()).min().unwrap();
             // The last piece is copied on when all have been copied there.
             assert!(time >= (PIECES + 1) * LATENCY, "{time:?}");
-            assert!(
-                time < (PIECES + 4) * LATENCY,
-                "{time:?} of {LATENCY:?} a blit"
-            );
+            // Each piece on both links, one after the other, would take at least this.
+            assert!(time < 2 * PIECES * LATENCY, "{time:?}");
         });
     });
 }
