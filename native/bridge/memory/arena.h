@@ -4,6 +4,8 @@
 
 #include "memory/pool.h"
 
+#include <pthread.h>
+
 struct mtb_arena {
     mtbi_handle handle;
     mtb_memory *memory;
@@ -13,8 +15,8 @@ struct mtb_arena {
     /* The heaps, as wholes whose parts are buffers. */
     mtbi_pool heaps;
     mtb_pool_statistics statistics;
-    /* The bytes of heaps that are being made and not listed yet. Under the memory's mutex, as the statistics. */
-    uint64_t pending_bytes;
+    /* Held by the thread that makes a heap, so that no other makes one beside it. Taken before the memory's mutex. */
+    pthread_mutex_t growth;
 };
 
 #endif

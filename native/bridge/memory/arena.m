@@ -48,6 +48,7 @@ static void destroy(mtbi_handle *handle) {
     MTBI_ENTER
     mtb_memory *memory = arena->memory;
     mtbi_pool_end(&arena->heaps);
+    pthread_mutex_destroy(&arena->growth);
     mtbi_handle_free(handle);
     mtb_memory_release(memory);
     MTBI_LEAVE()
@@ -68,6 +69,7 @@ mtb_arena *mtb_arena_create(mtb_memory *memory, mtb_storage_mode mode, size_t bl
     arena->mode = mode;
     arena->block_bytes = block_bytes ? block_bytes : default_block_bytes;
     arena->limit = limit ? limit : memory->budget;
+    pthread_mutex_init(&arena->growth, NULL);
     mtbi_pool_start(&arena->heaps, memory, &arena->statistics);
     return arena;
     MTBI_LEAVE((mtbi_fail_with_exception(error, __func__, exception), NULL))
@@ -79,41 +81,28 @@ uint64_t mtb_arena_trim(mtb_arena *arena) {
     MTBI_LEAVE(0)
 }
 
-static uint64_t left_of_limit(const mtb_arena *arena, uint64_t *held) {
-    *held = arena->statistics.bytes_in_use + arena->statistics.bytes_kept + arena->pending_bytes;
-    return *held < arena->limit ? arena->limit - *held : 0;
+/* What the arena's heaps have. */
+static uint64_t held_by(mtb_arena *arena) {
+    pthread_mutex_lock(&arena->memory->mutex);
+    uint64_t held = arena->statistics.bytes_in_use + arena->statistics.bytes_kept;
+    pthread_mutex_unlock(&arena->memory->mutex);
+    return held;
 }
 
-static void end_pending(mtb_arena *arena, uint64_t bytes) {
-    pthread_mutex_lock(&arena->memory->mutex);
-    arena->pending_bytes -= bytes;
-    pthread_mutex_unlock(&arena->memory->mutex);
-}
-
-/* Counts bytes of a heap that is being made, against the arena's limit and the memory's budget. */
-static mtb_status reserve(mtb_arena *arena, size_t bytes, mtb_error **error, const char *function) {
-    uint64_t held;
-    pthread_mutex_lock(&arena->memory->mutex);
-    bool fits = bytes <= left_of_limit(arena, &held);
-    if (fits) arena->pending_bytes += bytes;
-    pthread_mutex_unlock(&arena->memory->mutex);
-    if (!fits)
+/* Reserves `more` bytes for a heap that will have `size`. */
+static mtb_status reserve(mtb_arena *arena, size_t size, size_t more, mtb_error **error, const char *function) {
+    uint64_t held = held_by(arena);
+    if (held > arena->limit || size > arena->limit - held)
         return mtbi_fail(error, function, MTB_OVER_BUDGET,
-                         "%zu bytes do not fit beside the %llu bytes that the arena holds: its limit is %llu bytes",
-                         bytes, (unsigned long long)held, (unsigned long long)arena->limit);
-    mtb_status status = mtbi_memory_reserve(arena->memory, bytes, error, function);
-    if (status) end_pending(arena, bytes);
-    return status;
-}
-
-static void unreserve(mtb_arena *arena, size_t bytes) {
-    end_pending(arena, bytes);
-    mtbi_memory_unreserve(arena->memory, bytes);
+                         "a heap of %zu bytes does not fit beside the %llu bytes that the arena holds: its limit is "
+                         "%llu bytes",
+                         size, (unsigned long long)held, (unsigned long long)arena->limit);
+    return mtbi_memory_reserve(arena->memory, more, error, function);
 }
 
 /* A reserved heap of `bytes`, or of more if Metal rounds them. */
 static heap *try_to_make_heap_of(mtb_arena *arena, size_t bytes, mtb_error **error, const char *function) {
-    if (reserve(arena, bytes, error, function)) return NULL;
+    if (reserve(arena, bytes, bytes, error, function)) return NULL;
     MTLHeapDescriptor *descriptor = [[[MTLHeapDescriptor alloc] init] autorelease];
     [descriptor setSize:bytes];
     [descriptor setResourceOptions:options(arena)];
@@ -122,25 +111,22 @@ static heap *try_to_make_heap_of(mtb_arena *arena, size_t bytes, mtb_error **err
     size_t size = made && made->metal ? [made->metal size] : 0;
     if (size == 0)
         mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "Metal could not make a heap of %zu bytes", bytes);
-    else if (size <= bytes || !reserve(arena, size - bytes, error, function)) {
+    else if (size <= bytes || !reserve(arena, size, size - bytes, error, function)) {
         made->pooled.size = size;
         return made;
     }
     if (made) [made->metal release];
     free(made);
-    unreserve(arena, bytes);
+    mtbi_memory_unreserve(arena->memory, bytes);
     return NULL;
 }
 
-/* With a whole block, or what the limit leaves of one; with `size` bytes alone if no more fit. */
+/* With a whole block, or the pages that the limit leaves of one; with `size` bytes alone if no more fit. */
 static heap *try_to_make_heap(mtb_arena *arena, size_t size, mtb_error **error, const char *function) {
-    uint64_t held;
-    pthread_mutex_lock(&arena->memory->mutex);
-    uint64_t left = left_of_limit(arena, &held);
-    pthread_mutex_unlock(&arena->memory->mutex);
+    uint64_t held = held_by(arena), left = held < arena->limit ? arena->limit - held : 0;
     size_t page = mtb_page_size();
     size_t bytes = size > arena->block_bytes ? (size + page - 1) / page * page : arena->block_bytes;
-    if (bytes > left) bytes = left;
+    if (bytes > left) bytes = left / page * page;
     if (bytes <= size) return try_to_make_heap_of(arena, size, error, function);
     heap *made = try_to_make_heap_of(arena, bytes, error, function);
     if (made || mtbi_last_failure() != MTB_OVER_BUDGET) return made;
@@ -182,7 +168,6 @@ static id<MTLBuffer> take_part_of_new(mtb_arena *arena, size_t length, MTLSizeAn
     if (!made) return nil;
     id<MTLBuffer> metal = [made->metal newBufferWithLength:length options:options(arena)];
     if (!metal) {
-        end_pending(arena, made->pooled.size);
         free_heap(arena->memory, &made->pooled);
         mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "Metal could not allocate %zu bytes of a new heap", length);
         return nil;
@@ -191,8 +176,23 @@ static id<MTLBuffer> take_part_of_new(mtb_arena *arena, size_t length, MTLSizeAn
     pthread_mutex_lock(&arena->memory->mutex);
     mtbi_pool_add_whole(&arena->heaps, *whole, &heaps, made->pooled.size);
     mtbi_pool_count_part(*whole, need.size, true);
-    arena->pending_bytes -= made->pooled.size;
     pthread_mutex_unlock(&arena->memory->mutex);
+    return metal;
+}
+
+/* A buffer in a listed heap, or in a new one. */
+static id<MTLBuffer> take(mtb_arena *arena, size_t length, MTLSizeAndAlign need, mtbi_pooled **whole, mtb_error **error,
+                          const char *function) {
+    id<MTLBuffer> metal = take_part(arena, length, need, whole);
+    if (metal) return metal;
+    pthread_mutex_lock(&arena->growth);
+    @try {
+        /* Another thread may have made a heap with room for both. */
+        metal = take_part(arena, length, need, whole);
+        if (!metal) metal = take_part_of_new(arena, length, need, whole, error, function);
+    } @finally {
+        pthread_mutex_unlock(&arena->growth);
+    }
     return metal;
 }
 
@@ -213,8 +213,7 @@ mtb_buffer *mtb_arena_allocate(mtb_arena *arena, size_t length, mtb_error **erro
     }
     MTLSizeAndAlign need = [device->metal heapBufferSizeAndAlignWithLength:length options:options(arena)];
     mtbi_pooled *whole = NULL;
-    id<MTLBuffer> metal = take_part(arena, length, need, &whole);
-    if (!metal) metal = take_part_of_new(arena, length, need, &whole, error, __func__);
+    id<MTLBuffer> metal = take(arena, length, need, &whole, error, __func__);
     if (!metal) return NULL;
     buffer = mtbi_buffer_wrap(device, metal, length, arena->mode, error, __func__);
     if (!buffer) {

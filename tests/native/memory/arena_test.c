@@ -162,6 +162,43 @@ static void limits_hold_for_odd_blocks(void) {
     }
 }
 
+static void *allocate_one(void *arena) { return mtb_arena_allocate(arena, 16 << 10, NULL); }
+
+/* What fits into one heap is not refused because another thread is making that heap. */
+static void threads_share_the_heap_that_one_makes(void) {
+    enum {
+        THREADS = 4,
+        ROUNDS = 300
+    };
+    mtb_memory *memory = make_memory();
+    for (int round = 0; round < ROUNDS; round++) {
+        mtb_arena *arena = make_arena(memory, MTB_STORAGE_PRIVATE, BLOCK);
+        pthread_t threads[THREADS];
+        for (int t = 0; t < THREADS; t++) CHECK(pthread_create(&threads[t], NULL, allocate_one, arena) == 0);
+        for (int t = 0; t < THREADS; t++) {
+            void *buffer;
+            pthread_join(threads[t], &buffer);
+            CHECK(buffer != NULL);
+            mtb_buffer_release(buffer);
+        }
+        CHECK(statistics_of(arena).misses == 1 && statistics_of(arena).hits == THREADS - 1);
+        mtb_arena_release(arena);
+    }
+    mtb_memory_release(memory);
+}
+
+/* The limit is below a block and no size of a heap. */
+static void a_heap_of_what_the_limit_leaves_is_shared(void) {
+    mtb_memory *memory = make_memory();
+    mtb_arena *arena = make_arena(memory, MTB_STORAGE_PRIVATE, BLOCK - 1000);
+    mtb_buffer *buffers[8];
+    for (int i = 0; i < 8; i++) buffers[i] = allocate(arena, 4096);
+    CHECK(statistics_of(arena).misses == 1 && statistics_of(arena).hits == 7);
+    for (int i = 0; i < 8; i++) mtb_buffer_release(buffers[i]);
+    mtb_arena_release(arena);
+    mtb_memory_release(memory);
+}
+
 /* A buffer's memory is not used again while work that was encoded uses it; buffers outlive the handles of arena and
  * memory. */
 static void ranges_in_flight_are_not_reused(void) {
@@ -317,6 +354,8 @@ const test memory_arena_tests[] = {
     {"memory arena: heaps are shared by buffers", heaps_are_shared_by_buffers},
     {"memory arena: limits hold", limits_hold},
     {"memory arena: limits hold for odd blocks", limits_hold_for_odd_blocks},
+    {"memory arena: threads share the heap that one makes", threads_share_the_heap_that_one_makes},
+    {"memory arena: a heap of what the limit leaves is shared", a_heap_of_what_the_limit_leaves_is_shared},
     {"memory arena: blocks are as large as the limit allows", blocks_are_as_large_as_the_limit_allows},
     {"memory arena: ranges in flight are not reused", ranges_in_flight_are_not_reused},
     {"memory residency: sets hold buffers", residency_sets_hold_buffers},
