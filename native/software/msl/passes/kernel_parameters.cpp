@@ -55,6 +55,9 @@ KernelParameter read_parameter(Source &source, Range range, bool report) {
             parameter.kind = attribute.name == "buffer" ? ParameterKind::buffer : ParameterKind::threadgroup_memory;
             parameter.index_expression = source.spelling(attribute.arguments);
             located = true;
+            if (report && parameter.index_expression.empty())
+                source.problem(attribute.at,
+                               "[[" + attribute.name + "]] needs an index, as in '[[" + attribute.name + "(0)]]'");
         } else if (attribute.name == "function_constant") {
             parameter.condition = source.spelling(attribute.arguments);
             parameter.condition_begin = attribute.arguments.begin;

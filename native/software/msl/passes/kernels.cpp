@@ -60,6 +60,7 @@ private:
         std::size_t most_arguments = 0;
     };
 
+    std::string parameter_types(Range parameters) const;
     void refuse_results(const Declaration &declaration);
     std::string register_kernel(const Scope &scope, Index at, std::string name, const std::string &address,
                                 std::vector<KernelParameter> parameters, const std::string &thread_limit);
@@ -100,6 +101,17 @@ std::string KernelDefinitions::register_kernel(const Scope &scope, Index at, std
     translation_.kernels.push_back({std::move(name), scope, qualified(scope, identifier), qualified(scope, indices),
                                     std::move(limit), std::move(parameters)});
     return text;
+}
+
+// The parameters without default arguments.
+std::string KernelDefinitions::parameter_types(Range parameters) const {
+    std::string types;
+    for (Range part : source_.split_commas(parameters)) {
+        Index end = part.begin;
+        while (end < part.end && !source_[end].is("=")) end = source_.skip_part(end, part.end);
+        types += (types.empty() ? "" : ", ") + source_.written({part.begin, end});
+    }
+    return types;
 }
 
 // What a name or `auto` stands for is only known to the compiler: `kernel_address` refuses it.
@@ -161,7 +173,7 @@ void KernelDefinitions::define(const Declaration &declaration) {
     std::string address = "&::" + qualified(*declaration.scope, name);
     // Of the functions with one name, the type chooses.
     if (first_uses_.at(source_[declaration.name_begin].text) < declaration.name_begin)
-        address = "static_cast<void (*)(" + source_.written(*declaration.parameters) + ")>(" + address + ")";
+        address = "static_cast<void (*)(" + parameter_types(*declaration.parameters) + ")>(" + address + ")";
     source_[body_end].appended +=
         register_kernel(*declaration.scope, declaration.name_begin, std::move(host_name), address,
                         std::move(parameters), source_.spelling(declaration.thread_limit));

@@ -13,7 +13,8 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 // A comment is not read as C++, so the compiler would never see a wrong index.
 void check_index(Source &source, const Attribute &attribute, Index past) {
     const std::string written = source.spelling(attribute.arguments);
-    if (source.checking() || (!written.empty() && std::all_of(written.begin(), written.end(), is_digit))) return;
+    if (written.empty()) return source.problem(attribute.at, "[[id]] needs an index, as in '[[id(0)]]'");
+    if (source.checking() || std::all_of(written.begin(), written.end(), is_digit)) return;
     const Index semicolon = source.skip_to_semicolon(past, source.size()) - 1;
     if (source[semicolon].is(";"))
         source[semicolon].appended += " static_assert(::smtl::is_index(" + written + "), \"[[id(" + written +

@@ -171,6 +171,12 @@ void test_indices() {
           {"program_source:4:33: error: the index of an argument needs a constant expression"});
     wrong(constant_index + "[[max_total_threads_per_threadgroup(n)]] kernel void k(device float *x) {}\n",
           {"program_source:4: error: [[max_total_threads_per_threadgroup]] needs a constant expression"});
+    wrong("kernel void k(device float *x [[buffer()]]) {}\n",
+          {"program_source:3:33: error: [[buffer]] needs an index, as in '[[buffer(0)]]'"});
+    wrong("kernel void k(device float *x [[buffer(\"x\")]]) {}\n",
+          {"error: [[buffer(\"x\")]] of 'x' needs an integer from 0 to 30"});
+    wrong("struct S {\n  device float *x [[id()]];\n};\n",
+          {"program_source:4:21: error: [[id]] needs an index, as in '[[id(0)]]'"});
     for (const char *index : {"nosuch", "-1", "1.5", "1ul << 32", "n"})
         wrong(constant_index + "struct S {\n  device float *x [[id(" + index +
                   ")]];\n};\nkernel void k(constant S &s) {}\n",

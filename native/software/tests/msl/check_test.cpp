@@ -131,12 +131,22 @@ void test_strict() {
             "struct V { float x; operator float2() const { return float2(x, x); } operator bool() const { return bool(x); } };\n",
         true);
     CHECK(says(conversion, R"({"succeeded":true,)"));
-    const std::string variable = check_source(
-        "struct V { int x; V(int y) : x(y) {} };\nkernel void block(device int *x) { V block(1); x[0] = block.x; }\n",
-        true);
-    CHECK(says(variable, R"({"succeeded":true,)"));
+    // Names of variables, and of templates or functions of the library beside a kernel of their name.
+    for (const char *named : {"kernel void block(device int *x) { V block(1); x[0] = block.x; }",
+                              "kernel void block(device int *x) { vec<int, 2> block(1, 2); x[0] = block.x; }",
+                              "kernel void block(device int *x) { device int *block(x); block[0] = 1; }",
+                              "kernel void block(device V *x) { if (x) { device V &block(x[0]); block.x = 1; } }",
+                              "void f(device int *x) { device int *f(x); f[0] = 1; }",
+                              "template <typename T> T pattern(T x) { return x; }\n"
+                              "kernel void pattern(device int *x) { x[0] = pattern(x[1]); }",
+                              "int larger(int a, int b) { return max(a, b); }\n"
+                              "kernel void max(device int *x) { x[0] = larger(x[0], x[1]); }"})
+        CHECK(says(check_source(head + "struct V { int x; V(int y) : x(y) {} };\n" + named + "\n", true),
+                   R"({"succeeded":true,)"));
     for (const char *call : {"return n < 2 ? 1 : n * f(n - 1);", "do f(n - 1); while (n < 1); return n;",
-                             "if (n < 2) return 1; else f(n - 1); return f(n);", "int m = f(n - 1); return m;"})
+                             "if (n < 2) return 1; else f(n - 1); return f(n);", "int m = f(n - 1); return m;",
+                             "int m[] = {n * f(n - 1)}; return m[0];", "return max(n * f(n - 1), 0);",
+                             "if (n) { f(n); } return 1;", "{ return n & f(n - 1); }"})
         CHECK(says(check_source("int f(int n) { " + std::string(call) + " }\n", true), "'f' calls itself"));
     // Clang finds errors in both of its stages.
     const std::string both = check_source(

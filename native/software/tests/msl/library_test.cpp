@@ -68,15 +68,18 @@ using other::imported;
 kernel void imported(device float *a) { a[0] = imported(2, 3); }
 kernel void declared(device float *a, device packed_float3 *b);
 kernel void declared(device float *a, device packed_float3 *b) { a[0] = b[0].z; }
+struct S { int given; };
+kernel void given(device float *a, device float *b, uint i [[thread_position_in_grid]] = 0) { a[i] = b[i]; }
 )");
     std::fprintf(stderr, "%s", library.log.c_str());
     CHECK(library.library != nullptr);
-    CHECK(library.names() == std::vector<std::string>{"helper", "pattern", "imported", "declared"});
+    CHECK(library.names() == std::vector<std::string>{"helper", "pattern", "imported", "declared", "given"});
     std::vector<float> a(4), b = {5, 6, 7};
     const auto gives = [&](const char *kernel) {
         return run(library.specialize(kernel, {}), {&a, &b}, 1) + std::to_string(a[0]).substr(0, 1);
     };
-    CHECK(gives("helper") == "8" && gives("pattern") == "7" && gives("imported") == "5" && gives("declared") == "7");
+    CHECK(gives("helper") == "8" && gives("pattern") == "7" && gives("imported") == "5" && gives("declared") == "7" &&
+          gives("given") == "5");
 }
 
 void test_function_constants() {

@@ -33,18 +33,17 @@ template <class To, class From> inline __attribute__((always_inline)) constexpr 
         return To(static_cast<From &&>(value));
 }
 
-// Whether an attribute may say it: conversions would make 1 of 1.5, and 0 of 2^32.
-template <class T> constexpr bool is_index(T value) {
-    if constexpr (metal::is_floating_point_v<T>)
-        return false;
-    else
-        return static_cast<long>(value) >= 0 && static_cast<long>(value) <= 0x7fffffff;
-}
-
-// What `[[buffer(value)]]` says; the largest number if that is not an index.
+// What `[[buffer(value)]]` says; the largest number if that is no index. Conversions would make 1 of 1.5, and 0 of
+// 2^32.
 template <class T> constexpr unsigned written_index(T value) {
-    return is_index(value) ? static_cast<unsigned>(value) : 0xffffffffu;
+    if constexpr (metal::is_floating_point_v<T> || !(__is_enum(T) || metal::is_convertible_v<T, long>)) {
+        return 0xffffffffu;
+    } else {
+        const long index = static_cast<long>(value);
+        return index >= 0 && index <= 0x7fffffff ? static_cast<unsigned>(index) : 0xffffffffu;
+    }
 }
+template <class T> constexpr bool is_index(T value) { return written_index(value) != 0xffffffffu; }
 
 // The n-th number, from zero on, that is not among those taken.
 template <class... Taken> constexpr unsigned automatic_index(unsigned n, Taken... taken) {

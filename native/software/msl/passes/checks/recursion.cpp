@@ -19,21 +19,39 @@ std::map<std::string_view, FunctionBody> find_functions(const Source &source, co
     for (const Declaration &declaration : declarations) {
         const Index name = declaration.name_end - 1;
         const bool defined = declaration.kind == DeclarationKind::function && !declaration.body.empty();
-        if (!defined || declaration.erased || declaration.template_parameters || !source[name].is_identifier())
-            continue;
+        // Nothing calls a kernel; it may have the name of a function that is called.
+        if (!defined || declaration.erased || declaration.kernel || !source[name].is_identifier()) continue;
         // A conversion is named by a type, whose constructor it may call.
         if (name > 0 && source[name - 1].is("operator")) continue;
         FunctionBody &function = functions[source[name].text];
         function.name = name;
-        function.body = declaration.body;
+        // What a call in a template means depends on its arguments.
+        if (!declaration.template_parameters) function.body = declaration.body;
         ++function.definitions;
     }
     return functions;
 }
 
-// `type name(arguments)` declares a variable.
-bool is_type_before(const Token &token) {
-    return token.is_identifier() && !token.is_one_of(std::array<std::string_view, 4>{"return", "else", "do", "case"});
+bool begins_statement(const Source &source, Index i) {
+    constexpr std::array<std::string_view, 6> before_blocks = {")", "{", "}", ";", "else", "do"};
+    const Token &before = source[i - 1];
+    if (before.is("{")) return source[i - 2].is_one_of(before_blocks);
+    return before.is(";") || before.is("}");
+}
+
+// Whether the name declares a variable: nothing but a type stands between the statement's begin and `name(`.
+bool is_declared(const Source &source, Index name) {
+    constexpr std::array<std::string_view, 5> others = {"return", "else", "do", "case", "goto"};
+    Index type = name;
+    for (; !begins_statement(source, type); --type) {
+        const Token &before = source[type - 1];
+        const bool is_word = before.is_identifier() && !before.is_one_of(others);
+        if (before.is(">") && source.group_begin(type - 1) < type - 1)
+            type = source.group_begin(type - 1) + 1;
+        else if (!is_word && !before.is("*") && !before.is("&") && !before.is("::"))
+            return false;
+    }
+    return type < name;
 }
 
 }  // namespace
@@ -61,9 +79,9 @@ void check_recursion(Source &source, const Declarations &declarations) {
             Range &body = visits.back().body;
             const Index i = body.begin++;
             if (i + 1 < body.end) {
-                const Token &before = source[i - 1];
-                const bool other = before.is(".") || before.is("->") || before.is("::") || is_type_before(before);
-                if (source[i].is_identifier() && source[i + 1].is("(") && !other) visit(source[i].text);
+                const bool member = source[i - 1].is(".") || source[i - 1].is("->") || source[i - 1].is("::");
+                const bool called = source[i].is_identifier() && source[i + 1].is("(") && !member;
+                if (called && !is_declared(source, i)) visit(source[i].text);
                 continue;
             }
             active.erase(visits.back().name);
