@@ -1,5 +1,6 @@
 // Groups of threads that work together, named as in CUDA's cooperative groups: the threadgroup, tiles of a SIMD-group,
 // and the threads that are active. docs/cooperative-groups.md says what each promises.
+// SIMD-groups must have 32 threads, as those of Apple's own GPUs.
 #ifndef METAL_BRIDGE_COOPERATIVE_GROUPS_H
 #define METAL_BRIDGE_COOPERATIVE_GROUPS_H
 
@@ -28,7 +29,9 @@ inline uint votes(bool choice) { return uint((simd_vote::vote_t)simd_ballot(choi
 inline uint bits(uint first, uint count) { return (count < simd_width ? (1u << count) - 1 : ~0u) << first; }
 
 // What the SIMD-group's own reductions take.
-template <typename T> constexpr bool is_simd_number() { return is_arithmetic<T>::value && sizeof(T) <= sizeof(uint); }
+template <typename T> constexpr bool is_simd_number() {
+    return is_arithmetic<T>::value && !is_same<T, bool>::value && sizeof(T) <= sizeof(uint);
+}
 
 // Nothing is above, nothing is below; only floats have infinities.
 template <typename T> constexpr enable_if_t<is_floating_point<T>::value, T> top() {

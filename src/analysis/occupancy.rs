@@ -68,8 +68,8 @@ pub struct Occupancy {
 ///
 /// # Errors
 ///
-/// [`Error::InvalidArgument`] for a size or a limit of 0; [`Error::OutOfRange`] for a threadgroup that does not fit into a
-/// core.
+/// [`Error::InvalidArgument`] if threads, threadgroups, cores or a core's threads are 0; [`Error::OutOfRange`] for a
+/// threadgroup that does not fit into a core.
 pub fn calculate_occupancy(
     threads_per_group: usize,
     groups: usize,
@@ -85,10 +85,17 @@ pub fn calculate_occupancy(
     let room = threads_per_group
         .div_ceil(SIMD_WIDTH)
         .saturating_mul(SIMD_WIDTH);
-    if room > core.threads || threadgroup_memory > core.threadgroup_memory {
+    if room > core.threads {
         let message = format!(
-            "a threadgroup of {room} threads and {threadgroup_memory} bytes does not fit into a core of {} threads and {} bytes",
-            core.threads, core.threadgroup_memory
+            "a threadgroup takes the room of {room} threads, and a core has {}",
+            core.threads
+        );
+        return Err(Error::OutOfRange(failure(message)));
+    }
+    if threadgroup_memory > core.threadgroup_memory {
+        let message = format!(
+            "a threadgroup takes {threadgroup_memory} bytes, and a core has {}",
+            core.threadgroup_memory
         );
         return Err(Error::OutOfRange(failure(message)));
     }

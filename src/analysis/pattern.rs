@@ -17,7 +17,7 @@ pub enum AccessPattern {
     Gathered,
 }
 
-/// The pattern of indices, or of offsets in bytes, in the threads' order; nothing of none. A stride counts in whatever the
+/// The pattern of indices, or of offsets in bytes, in the threads' order; `None` if there are no indices. A stride counts in whatever the
 /// numbers count. Steps that 64 bits do not hold make the pattern a gathered one.
 ///
 /// ```

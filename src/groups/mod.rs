@@ -1,7 +1,8 @@
 //! Groups of threads that work together, named as in CUDA's cooperative groups, for kernels of anyone.
 //!
 //! [`HEADER`] is `shaders/cooperative_groups.h`, a header of the Metal Shading Language: the threadgroup, tiles of 1 to 32
-//! threads, and the threads that are active, with shuffles, votes, reductions, scans and copies.
+//! threads, and the threads that are active, with shuffles, votes, reductions and scans; the first two copy to threadgroup
+//! memory too. SIMD-groups must have 32 threads.
 //! `docs/cooperative-groups.md` in the repository lists its calls beside CUDA's.
 //!
 //! ```

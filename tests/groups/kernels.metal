@@ -1,4 +1,4 @@
-// Every call of cooperative_groups.h, on small integers as numbers of a type. All results of one call stand before
+// The calls of cooperative_groups.h, on small integers as numbers of a type. All results of one call stand before
 // those of the next.
 #include "cooperative_groups.h"
 
@@ -36,6 +36,29 @@ template <typename Group> void shuffles_and_votes(thread results &to, Group grou
     to.put(group.ballot(choice));
 }
 
+// Whether the identities change nothing, not the largest and smallest numbers either.
+void identities(thread results &to) {
+    const bool is_float = is_floating_point<number>::value;
+    const number top = is_float ? number(INFINITY) : numeric_limits<number>::max();
+    const number bottom = is_float ? number(-INFINITY) : numeric_limits<number>::lowest();
+    to.put(cg::less<number>()(cg::less<number>::identity(), top) == top);
+    to.put(cg::greater<number>()(cg::greater<number>::identity(), bottom) == bottom);
+}
+
+template <typename Group> void bits(thread results &to, Group group, uint value) {
+    to.put(cg::reduce(group, value | 256, cg::bit_and<uint>()));
+    to.put(cg::reduce(group, value, cg::bit_or<uint>()));
+    to.put(cg::reduce(group, value, cg::bit_xor<uint>()));
+    to.put(cg::exclusive_scan(group, value | 256, cg::bit_and<uint>()));
+    to.put(cg::exclusive_scan(group, value, cg::bit_or<uint>()));
+    to.put(cg::exclusive_scan(group, value, cg::bit_xor<uint>()));
+    // Values of other types than numbers of 32 bits.
+    to.put(cg::reduce(group, int2(-int(value), 1), cg::plus<int2>()).x);
+    to.put(group.shfl_up(long(value) << 40, 1));
+    to.put(cg::reduce(group, -long(value), cg::less<long>()));
+    to.put(group.shfl_down(ushort3(1, 2, value), 1).z);
+}
+
 template <typename Group> void scans(thread results &to, Group group, number value) {
     to.put(cg::inclusive_scan(group, value, cg::plus<number>()));
     to.put(cg::exclusive_scan(group, value, cg::plus<number>()));
@@ -43,7 +66,9 @@ template <typename Group> void scans(thread results &to, Group group, number val
     to.put(cg::reduce(group, value, cg::less<number>()));
     to.put(cg::reduce(group, value, cg::greater<number>()));
     to.put(min(cg::exclusive_scan(group, value, cg::less<number>()), number(100)));
+    to.put(max(cg::exclusive_scan(group, number(value + 1), cg::greater<number>()), number(0)));
     to.put(cg::inclusive_scan(group, value, cg::greater<number>()));
+    bits(to, group, uint(value));
     const uint2 step(uint(value) + 1, 3);
     put(to, cg::inclusive_scan(group, step, composition()));
     put(to, cg::exclusive_scan(group, step, composition()));
@@ -101,11 +126,15 @@ kernel void block(ARGUMENTS, threadgroup number *partials [[threadgroup(0)]],
     BEGIN
     to.put(block.thread_rank());
     to.put(block.size());
+    to.put(block.lane());
+    to.put(block.dim_threads().y);
+    identities(to);
     to.put(all(block.thread_index() == position));
     to.put(cg::inclusive_scan(block, value, cg::plus<number>(), partials));
     to.put(cg::exclusive_scan(block, value, cg::plus<number>(), partials));
     to.put(cg::reduce(block, value, cg::plus<number>(), partials));
     to.put(cg::reduce(block, value, cg::greater<number>(), partials));
+    to.put(cg::reduce(block, value, cg::less<number>(), partials));
     to.put(min(cg::exclusive_scan(block, value, cg::less<number>(), partials), number(100)));
     const uint2 step(uint(value) + 1, 3);
     put(to, cg::inclusive_scan(block, step, composition(), pairs));

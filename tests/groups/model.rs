@@ -85,10 +85,42 @@ fn scans(values: &[i32], rank: usize) -> Vec<i64> {
         smallest(values),
         largest(values),
         smallest(before),
+        before
+            .iter()
+            .map(|&value| i64::from(value) + 1)
+            .max()
+            .unwrap_or(0),
         largest(through),
-        composed(through),
-        composed(before),
-        composed(values),
+    ]
+    .into_iter()
+    .chain(bits(values, rank))
+    .chain([composed(through), composed(before), composed(values)])
+    .collect()
+}
+
+/// As `bits` of the kernels.
+fn bits(values: &[i32], rank: usize) -> Vec<i64> {
+    let at = |rank: usize| i64::from(values[rank]);
+    let fold = |first: i64, of: &[i32], operation: fn(i64, i64) -> i64| {
+        of.iter()
+            .map(|&value| i64::from(value))
+            .fold(first, operation)
+    };
+    let before = &values[..rank];
+    // No bits of none are all of 32.
+    let none = i64::from(u32::MAX);
+    let and = |a: i64, b: i64| a & (b | 256);
+    vec![
+        fold(none, values, and),
+        fold(0, values, |a, b| a | b),
+        fold(0, values, |a, b| a ^ b),
+        fold(none, before, and),
+        fold(0, before, |a, b| a | b),
+        fold(0, before, |a, b| a ^ b),
+        -sum(values),
+        at(rank.saturating_sub(1)) << 40,
+        -largest(values),
+        at((rank + 1).min(values.len() - 1)),
     ]
 }
 
@@ -177,11 +209,16 @@ impl Threads {
         vec![
             rank as i64,
             values.len() as i64,
+            (rank % SIMD_WIDTH) as i64,
+            self.size.height as i64,
+            1,
+            1,
             1,
             sum(through),
             sum(before),
             sum(values),
             largest(values),
+            smallest(values),
             smallest(before),
             composed(through),
             composed(before),
