@@ -5,6 +5,7 @@ use std::os::raw::c_char;
 use std::time::{Duration, Instant};
 
 use criterion::Criterion;
+use metal_bridge::indirect::{IndirectCommandBuffer, IndirectCommandBufferDescriptor};
 use metal_bridge::{
     Buffer, CommandQueue, CompileOptions, ComputePipeline, Device, DispatchType, Result, Size,
     StorageMode,
@@ -43,6 +44,8 @@ struct Metal {
     queue: CommandQueue,
     pipeline: ComputePipeline,
     buffers: Vec<Buffer>,
+    /// The dispatches of a batch.
+    recorded: IndirectCommandBuffer,
 }
 
 impl Metal {
@@ -50,14 +53,18 @@ impl Metal {
         let device = Device::system_default()?;
         let queue = device.new_command_queue()?;
         let library = device.new_library_with_source(SOURCE, &CompileOptions::new())?;
-        let pipeline = device.new_compute_pipeline_state(&library.new_function(FUNCTION)?)?;
+        let function = library.new_function(FUNCTION)?;
+        let pipeline = device.new_compute_pipeline_state(&function)?;
         let buffer = |_| device.new_buffer(4096, StorageMode::Shared);
         let buffers = (0..BUFFERS).map(buffer).collect::<Result<Vec<_>>>()?;
+        let for_commands = device.new_compute_pipeline_state_for_indirect_commands(&function)?;
+        let recorded = record(&device, &for_commands, &buffers)?;
         Ok(Metal {
             device,
             queue,
             pipeline,
             buffers,
+            recorded,
         })
     }
 
@@ -101,6 +108,48 @@ impl Metal {
         }
         Ok(spent)
     }
+
+    /// As `encode`, by executions of what was recorded, whole batches each. The result is `count` dispatches' share.
+    fn execute(&self, count: u64) -> Result<Duration> {
+        let batches = count.div_ceil(BATCH);
+        let mut spent = Duration::ZERO;
+        for _ in 0..batches {
+            let mut commands = self.queue.command_buffer()?;
+            let mut encoder = commands.compute_command_encoder(DispatchType::Serial)?;
+            let start = Instant::now();
+            encoder.execute_commands_in_buffer(&self.recorded, 0..BATCH as usize)?;
+            encoder.end_encoding()?;
+            spent += start.elapsed();
+            commands.commit()?.wait()?;
+        }
+        Ok(spent.mul_f64(count as f64 / (batches * BATCH) as f64))
+    }
+}
+
+/// What `encode` encodes for a whole batch.
+fn record(
+    device: &Device,
+    pipeline: &ComputePipeline,
+    buffers: &[Buffer],
+) -> Result<IndirectCommandBuffer> {
+    let descriptor = IndirectCommandBufferDescriptor {
+        max_kernel_buffer_bind_count: 4,
+        ..Default::default()
+    };
+    let recorded = device.new_indirect_command_buffer(&descriptor, BATCH as usize)?;
+    let sizes = device.new_buffer_with_data(&[1u32, 2, 3, 4], StorageMode::Shared)?;
+    for i in 0..BATCH as usize {
+        let mut command = recorded.indirect_compute_command(i)?;
+        command.set_compute_pipeline_state(pipeline)?;
+        for index in 0..3 {
+            command.set_kernel_buffer(&buffers[(i + index) % BUFFERS], 0, index)?;
+        }
+        command.set_kernel_buffer(&sizes, 0, 3)?;
+        command.set_barrier()?;
+        // SAFETY: the kernel touches one element of three buffers that hold 1,024.
+        unsafe { command.concurrent_dispatch_threadgroups(1, 32)? };
+    }
+    Ok(recorded)
 }
 
 /// Times `ours` and `plain`, which take a count of rounds.
@@ -169,6 +218,13 @@ fn main() {
         "dispatch encoded",
         |count| metal.encode(count),
         // SAFETY: `plain_open` succeeded.
+        |count| unsafe { plain_encode(count, BATCH) },
+    ));
+    rows.push(compare(
+        &mut c,
+        "dispatch executed from a recording",
+        |count| metal.execute(count),
+        // SAFETY: `plain_open` succeeded. It encodes the dispatch.
         |count| unsafe { plain_encode(count, BATCH) },
     ));
     c.final_summary();

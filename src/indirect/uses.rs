@@ -1,6 +1,6 @@
 //! [`State`]: what each command has, and so which buffers a range of commands uses.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ type Uses = Vec<(Buffer, Access)>;
 pub(super) struct State {
     pub(super) handle: Handle<sys::mtb_indirect_command_buffer>,
     pub(super) commands: Vec<Command>,
-    /// Those of the range that was executed last.
-    uses: Option<(Range<usize>, Uses)>,
+    /// Of ranges that were executed: replays have a few.
+    uses: VecDeque<(Range<usize>, Uses)>,
 }
 
 /// What a command has.
@@ -63,14 +63,14 @@ impl State {
         State {
             handle,
             commands: (0..count).map(|_| Command::default()).collect(),
-            uses: None,
+            uses: VecDeque::new(),
         }
     }
 
     /// The command, which changes now, and what it had if the GPU has reset it. The drop of a buffer may call the program,
     /// so that it waits until the lock is given back.
     pub(super) fn change(&mut self, index: usize) -> (&mut Command, Option<Command>) {
-        self.uses = None;
+        self.uses.clear();
         let command = &mut self.commands[index];
         let forgotten = command.is_reset_by_gpu.then(|| mem::take(command));
         (command, forgotten)
@@ -78,18 +78,25 @@ impl State {
 
     /// The commands of the range do nothing any more. Returns what they had.
     pub(super) fn forget(&mut self, range: Range<usize>) -> Vec<Command> {
-        self.uses = None;
+        self.uses.clear();
         self.commands[range].iter_mut().map(mem::take).collect()
     }
 
     /// The buffers that the commands of the range use, each once.
     pub(super) fn uses(&mut self, range: &Range<usize>) -> &[(Buffer, Access)] {
-        let commands = &self.commands;
-        let known = self.uses.take().filter(|(of, _)| of == range);
-        let found = known.unwrap_or_else(|| (range.clone(), united(&commands[range.clone()])));
-        &self.uses.insert(found).1
+        let known = self.uses.iter().position(|(of, _)| of == range);
+        let index = known.unwrap_or_else(|| {
+            self.uses.truncate(KNOWN_RANGES - 1);
+            let used = united(&self.commands[range.clone()]);
+            self.uses.push_front((range.clone(), used));
+            0
+        });
+        &self.uses[index].1
     }
 }
+
+/// Of so many ranges it is remembered what they use.
+const KNOWN_RANGES: usize = 8;
 
 fn united(commands: &[Command]) -> Uses {
     let mut places = HashMap::new();

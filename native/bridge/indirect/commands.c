@@ -80,13 +80,17 @@ static void forget_command(mtb_indirect_command_buffer *commands, size_t index) 
 }
 
 void mtbi_indirect_forget(mtb_indirect_command_buffer *commands, size_t first, size_t count) {
-    mtbi_indirect_forget_residency(commands);
+    mtbi_indirect_forget_residencies(commands);
     for (size_t i = 0; i < count; i++) forget_command(commands, first + i);
 }
 
-void mtbi_indirect_forget_residency(mtb_indirect_command_buffer *commands) {
-    free(commands->residency.resources);
-    commands->residency = (mtbi_indirect_residency){0};
+static void forget_residency(mtbi_indirect_residency *residency) {
+    free(residency->resources);
+    *residency = (mtbi_indirect_residency){0};
+}
+
+void mtbi_indirect_forget_residencies(mtb_indirect_command_buffer *commands) {
+    for (size_t i = 0; i < MTBI_RESIDENCIES; i++) forget_residency(&commands->residencies[i]);
 }
 
 /* A buffer that a command uses. */
@@ -134,11 +138,14 @@ static size_t unite(use *uses, size_t count) {
     return kept;
 }
 
-mtb_status mtbi_indirect_find_residency(mtb_indirect_command_buffer *commands, size_t first, size_t count,
-                                        mtb_error **error, const char *function) {
-    mtbi_indirect_residency *residency = &commands->residency;
-    if (residency->resources && residency->first == first && residency->commands == count) return MTB_OK;
-    mtbi_indirect_forget_residency(commands);
+const mtbi_indirect_residency *mtbi_indirect_find_residency(mtb_indirect_command_buffer *commands, size_t first,
+                                                            size_t count, mtb_error **error, const char *function) {
+    for (size_t i = 0; i < MTBI_RESIDENCIES; i++) {
+        const mtbi_indirect_residency *known = &commands->residencies[i];
+        if (known->resources && known->first == first && known->commands == count) return known;
+    }
+    mtbi_indirect_residency *residency = &commands->residencies[commands->next_residency++ % MTBI_RESIDENCIES];
+    forget_residency(residency);
     size_t most = count * commands->descriptor.max_buffers + 1;
     use *uses = calloc(most, sizeof *uses);
     size_t used = uses ? unite(uses, collect(commands, first, count, uses)) : 0;
@@ -153,9 +160,9 @@ mtb_status mtbi_indirect_find_residency(mtb_indirect_command_buffer *commands, s
         residency->commands = count;
     }
     free(uses);
-    return resources
-               ? MTB_OK
-               : mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for the buffers of %zu commands", count);
+    if (resources) return residency;
+    mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for the buffers of %zu commands", count);
+    return NULL;
 }
 
 size_t mtb_indirect_command_buffer_size(const mtb_indirect_command_buffer *commands) {

@@ -68,9 +68,9 @@ static mtb_status prepare(mtb_compute_encoder *encoder, mtb_indirect_command_buf
     } else {
         REQUIRE(mtbi_compute_encoder_flush(encoder, error, function));
     }
-    REQUIRE(mtbi_indirect_find_residency(commands, first, count, error, function));
+    const mtbi_indirect_residency *residency = mtbi_indirect_find_residency(commands, first, count, error, function);
+    if (!residency) return MTB_OUT_OF_MEMORY;
     REQUIRE(keep(ENCODER_BASE(encoder), commands, error, function));
-    const mtbi_indirect_residency *residency = &commands->residency;
     if (residency->reads > 0)
         [metal_of(encoder) useResources:residency->resources count:residency->reads usage:MTLResourceUsageRead];
     if (residency->writes > 0)

@@ -29,6 +29,10 @@ typedef struct mtbi_indirect_residency {
     size_t writes;
 } mtbi_indirect_residency;
 
+enum {
+    MTBI_RESIDENCIES = 8
+};
+
 struct mtb_indirect_command_buffer {
     mtbi_handle handle;
     mtb_device *device;
@@ -39,8 +43,9 @@ struct mtb_indirect_command_buffer {
     /* `descriptor.max_buffers` for each command, and `descriptor.max_threadgroup_memories`. */
     mtbi_indirect_binding *bindings;
     uint32_t *threadgroup_memory;
-    /* Of the range that was executed last; without resources it is not known. */
-    mtbi_indirect_residency residency;
+    /* Of ranges that were executed, by turns: replays have a few. One without resources is not known. */
+    mtbi_indirect_residency residencies[MTBI_RESIDENCIES];
+    size_t next_residency;
 };
 
 /* The range is inside; it may be empty. */
@@ -55,10 +60,10 @@ mtb_status mtbi_indirect_check_dispatch(const mtb_indirect_command_buffer *comma
                                         mtb_size unit, mtb_size group, mtb_error **error, const char *function);
 /* Forgets what the commands have, and releases it. */
 void mtbi_indirect_forget(mtb_indirect_command_buffer *commands, size_t first, size_t count);
-/* Makes `residency` that of the range. */
-mtb_status mtbi_indirect_find_residency(mtb_indirect_command_buffer *commands, size_t first, size_t count,
-                                        mtb_error **error, const char *function);
+/* What the range uses, until the commands change or the next call. NULL if there is no memory. */
+const mtbi_indirect_residency *mtbi_indirect_find_residency(mtb_indirect_command_buffer *commands, size_t first,
+                                                            size_t count, mtb_error **error, const char *function);
 /* The commands have changed. */
-void mtbi_indirect_forget_residency(mtb_indirect_command_buffer *commands);
+void mtbi_indirect_forget_residencies(mtb_indirect_command_buffer *commands);
 
 #endif

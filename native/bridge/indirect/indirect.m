@@ -203,7 +203,7 @@ static mtb_status prepare_dispatch(mtb_indirect_command_buffer *commands, size_t
 static void note_dispatch(mtb_indirect_command_buffer *commands, size_t index, mtb_size group) {
     commands->commands[index].has_dispatch = true;
     commands->commands[index].group = group;
-    mtbi_indirect_forget_residency(commands);
+    mtbi_indirect_forget_residencies(commands);
 }
 
 mtb_status mtb_indirect_command_dispatch_threadgroups(mtb_indirect_command_buffer *commands, size_t index,
