@@ -190,15 +190,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     input.left = size;
     populate();
     while (input.left > 0) {
-        uint32_t kind = below(9);
+        uint32_t kind = below(10);
         if (kind < 4)
             object_actions[below(object_action_count)]();
         else if (kind < 7)
             encoder_actions[below(encoder_action_count)]();
         else if (kind < 8)
             memory_actions[below(memory_action_count)]();
-        else
+        else if (kind < 9)
             mps_actions[below(mps_action_count)]();
+        else
+            indirect_actions[below(indirect_action_count)]();
     }
     release_everything();
     expect_nothing_left(handles);

@@ -154,7 +154,7 @@ void drop_commands(command_model *commands);
 void drop_encoder(encoder_model *encoder);
 /* One call, or a few that belong together. */
 typedef void (*action)(void);
-extern const action object_actions[], encoder_actions[], memory_actions[], mps_actions[];
+extern const action object_actions[], encoder_actions[], memory_actions[], mps_actions[], indirect_actions[];
 /* Most calls need a queue: without one few inputs would come to them. */
 void make_queue(void);
 void make_commands(void);
@@ -162,7 +162,8 @@ void make_encoder(void);
 void make_memory(void);
 void make_transfer(void);
 void add_buffer(mtb_buffer *handle, int device, size_t length, uint32_t mode);
-extern const uint32_t object_action_count, encoder_action_count, memory_action_count, mps_action_count;
+extern const uint32_t object_action_count, encoder_action_count, memory_action_count, mps_action_count,
+    indirect_action_count;
 /* Releases what the memory's actions keep. */
 void end_memory(void);
 

@@ -81,6 +81,7 @@ static void ranges_execute_in_the_order_of_barriers(void) {
     CHECK_OK(mtb_compute_encoder_execute_commands(encoder, of.commands, 3, 2, &error));
     mtb_buffer *values = mtb_buffer_retain(of.values);
     release_chain(&of);
+    CHECK(mtb_live_handles(MTB_HANDLE_INDIRECT_COMMAND_BUFFER) == 1);
     end(encoder, command_buffer);
     CHECK(floats(values)[5] == after(expected, 3, 2));
     mtb_buffer_release(values);
