@@ -28,6 +28,7 @@
 //! | `commit`, `waitUntilCompleted`, `addCompletedHandler:` | [`CommandBuffer::commit`], [`Submission`] | consumes the command buffer; a `Future` |
 //! | `MTLComputeCommandEncoder`, `MTLBlitCommandEncoder` | [`ComputeEncoder`], [`BlitEncoder`] | one at a time; the drop ends it |
 //! | `dispatchThreads:` | [`ComputeEncoder::dispatch_threads`] | `unsafe`: nobody checks what a kernel does |
+//! | `MTLIndirectCommandBuffer` | [`indirect`] | encoding a dispatch is `unsafe`, executing it is not |
 //! | `MTLLibrary`, `MTLFunction`, `MTLFunctionConstantValues` | [`Library`], [`Function`], [`FunctionConstantValues`] | |
 //! | `MTLComputePipelineState`, reflection | [`ComputePipeline`], [`ComputePipeline::arguments`] | |
 //! | `MPSMatrixMultiplication`, `MPSGraph`, ... | [`mps`] | operands are checked at each encode |
