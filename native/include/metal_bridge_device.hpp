@@ -5,6 +5,8 @@
 #include "metal_bridge_error.hpp"
 #include "metal_bridge_memory.h"
 
+#include <vector>
+
 namespace metal_bridge {
 
 namespace detail {
@@ -70,7 +72,15 @@ public:
         mtb_memory_get_statistics(memory_.Get(), &statistics);
         return statistics;
     }
-    // The same as a table for people.
+    // What was transferred from and to each other device. Empty for an empty device.
+    std::vector<mtb_pair_statistics> PairStatistics() const {
+        std::vector<mtb_pair_statistics> pairs(mtb_memory_get_pair_statistics(memory_.Get(), nullptr, 0));
+        // Meanwhile other threads may have reset them.
+        size_t count = mtb_memory_get_pair_statistics(memory_.Get(), pairs.data(), pairs.size());
+        if (count < pairs.size()) pairs.resize(count);
+        return pairs;
+    }
+    // MemoryStatistics as a table for people.
     std::string Statistics() const {
         char *report = mtb_memory_copy_report(memory_.Get());
         std::string text(report ? report : "");

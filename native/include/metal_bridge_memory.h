@@ -159,6 +159,17 @@ typedef struct mtb_transfer_statistics {
     uint64_t nanoseconds;
 } mtb_transfer_statistics;
 
+/* Transfers between the memory's device and another one, in one direction and by one route: how they went is the kind,
+ * MTB_TRANSFER_PEER or MTB_TRANSFER_PEER_STAGED. */
+typedef struct mtb_pair_statistics {
+    /* The other device's. */
+    uint64_t other_registry_id;
+    /* Whether the bytes came from the other device, or went there. */
+    bool is_from_other;
+    mtb_transfer_kind kind;
+    mtb_transfer_statistics transfers;
+} mtb_pair_statistics;
+
 typedef struct mtb_pool_statistics {
     uint64_t hits;
     uint64_t misses;
@@ -186,6 +197,9 @@ typedef struct mtb_memory_statistics {
 
 /* All zero for a NULL memory. */
 void mtb_memory_get_statistics(const mtb_memory *memory, mtb_memory_statistics *statistics);
+/* What the kinds of transfers between devices consist of. Writes the first `capacity` pairs to `pairs`, in any order,
+ * and returns how many there are. Zero for a NULL memory; `pairs` may be NULL. */
+size_t mtb_memory_get_pair_statistics(const mtb_memory *memory, mtb_pair_statistics *pairs, size_t capacity);
 /* Counts and times begin again at zero, and high-water marks at what is held. What is in use and kept does not
  * change. */
 void mtb_memory_reset_statistics(mtb_memory *memory);

@@ -25,7 +25,7 @@
 //! | `cudaDeviceCanAccessPeer` | [`Topology::link`] gives [`Link::Peers`] |
 //! | `enable_p2p_access`, `cudaDeviceEnablePeerAccess` | nothing to enable: between peers, transfers read private buffers through remote views where Metal lets them |
 //! | `transfer`, `cudaMemcpyPeer` | [`TransferQueue::copy`](crate::memory::TransferQueue::copy) of buffers of two devices |
-//! | `statistics` | [`Memory::statistics`](crate::memory::Memory::statistics), kinds [`Peer`](crate::memory::TransferKind::Peer) and [`PeerStaged`](crate::memory::TransferKind::PeerStaged) |
+//! | `statistics` | [`Memory::pair_statistics`](crate::memory::Memory::pair_statistics) |
 //! | `scatter`, `gather`, `ncclBroadcast`, `ncclAllGather`, `ncclAllReduce` | [`Communicator`] |
 //! | `p2pBandwidthLatencyTest` | [`Topology::measure`]; the command `metal-bridge topology --measure` |
 //!

@@ -130,6 +130,16 @@ impl TransferStatistics {
     }
 }
 
+impl From<sys::mtb_transfer_statistics> for TransferStatistics {
+    fn from(raw: sys::mtb_transfer_statistics) -> TransferStatistics {
+        TransferStatistics {
+            count: raw.count,
+            bytes: raw.bytes,
+            time: Duration::from_nanos(raw.nanoseconds),
+        }
+    }
+}
+
 /// What is kept to be used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PoolStatistics {
@@ -238,16 +248,8 @@ impl Statistics {
         };
         // SAFETY: the memory is live, and the result is ours.
         unsafe { sys::mtb_memory_get_statistics(memory.as_ptr(), &mut raw) };
-        let transfers = TransferKind::ALL.map(|kind| {
-            let raw = raw.transfers[kind.to_sys() as usize];
-            TransferStatistics {
-                count: raw.count,
-                bytes: raw.bytes,
-                time: Duration::from_nanos(raw.nanoseconds),
-            }
-        });
         Statistics {
-            transfers,
+            transfers: TransferKind::ALL.map(|kind| raw.transfers[kind.to_sys() as usize].into()),
             staging: raw.staging.into(),
             buffers: raw.buffers.into(),
             queues: raw.queues.into(),

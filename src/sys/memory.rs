@@ -58,6 +58,15 @@ pub struct mtb_transfer_statistics {
 
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
+pub struct mtb_pair_statistics {
+    pub other_registry_id: u64,
+    pub is_from_other: bool,
+    pub kind: mtb_transfer_kind,
+    pub transfers: mtb_transfer_statistics,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct mtb_pool_statistics {
     pub hits: u64,
     pub misses: u64,
@@ -158,6 +167,11 @@ abi! {
         memory: *const mtb_memory,
         statistics: *mut mtb_memory_statistics,
     );
+    pub fn mtb_memory_get_pair_statistics(
+        memory: *const mtb_memory,
+        pairs: *mut mtb_pair_statistics,
+        capacity: usize,
+    ) -> usize;
     pub fn mtb_memory_reset_statistics(memory: *mut mtb_memory);
     pub fn mtb_memory_copy_report(memory: *const mtb_memory) -> *mut c_char;
 

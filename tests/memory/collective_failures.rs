@@ -6,6 +6,7 @@ use std::thread;
 use metal_bridge::ObjectKind;
 use metal_bridge::command_buffer_error::OUT_OF_MEMORY;
 use metal_bridge::devices::{Collective, Combine, Communicator};
+use metal_bridge::memory::TransferKind;
 use metal_bridge::ops::DataType;
 use metal_bridge_test_support::{failures, in_child_with};
 
@@ -255,6 +256,48 @@ fn bad_arguments_are_errors() {
     drop(guard);
     let broadcast = communicator.broadcast(1, &[&a, &b]).unwrap();
     broadcast.wait_timeout(LONG).unwrap();
+}
+
+/// The statistics of each device's memory say what it has copied from whom, and by which route.
+fn gathered_bytes_are_counted_by_pair(test: &str, peers: &str, kind: TransferKind) {
+    let variables = [&THREE[..], &[("SOFTWARE_METAL_PEERS", peers)]].concat();
+    in_child_with(test, &variables, || {
+        let ranks = Ranks::all();
+        let all = |length| -> Vec<Buffer> {
+            let one = |rank| ranks.put(rank, &vec![0; length], StorageMode::Private);
+            (0..3).map(one).collect()
+        };
+        let (parts, wholes) = (all(4000), all(12000));
+        let [from, to] = [&parts, &wholes].map(|buffers| buffers.iter().collect::<Vec<_>>());
+        let gathered = ranks.communicator.all_gather(&from, &to).unwrap();
+        gathered.wait().unwrap();
+        for rank in 0..3 {
+            let memory = ranks.queue(rank).memory();
+            let pairs = memory.pair_statistics();
+            let [pair] = pairs[..] else {
+                panic!("{pairs:?}")
+            };
+            let before = ranks.devices[(rank + 2) % 3].registry_id();
+            assert!(pair.is_from_other && pair.other_registry_id == before);
+            assert_eq!((pair.kind, pair.transfers.count), (kind, 2));
+            assert_eq!(pair.transfers.bytes, 8000);
+            assert_eq!(pair.transfers, memory.statistics().transfers(kind));
+            memory.reset_statistics();
+            assert_eq!(memory.pair_statistics(), []);
+        }
+    });
+}
+
+#[test]
+fn bytes_through_views_are_counted_by_pair() {
+    let test = "collective_failures::bytes_through_views_are_counted_by_pair";
+    gathered_bytes_are_counted_by_pair(test, "1", TransferKind::Peer);
+}
+
+#[test]
+fn staged_bytes_are_counted_by_pair() {
+    let test = "collective_failures::staged_bytes_are_counted_by_pair";
+    gathered_bytes_are_counted_by_pair(test, "0", TransferKind::PeerStaged);
 }
 
 /// Two queues of one GPU are two ranks.

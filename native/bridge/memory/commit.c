@@ -17,7 +17,12 @@ static void count(mtbi_record *record, const mtb_times *times) {
         mtb_transfer_statistics *sum = &record->sums[i];
         if (sum->bytes > 0) sum->nanoseconds += (uint64_t)(shared_ns * (double)sum->bytes / (double)total);
     }
-    mtbi_memory_count(record->memory, record->sums);
+    for (mtbi_pair *pair = record->pairs; pair; pair = pair->next) {
+        const mtb_transfer_statistics *sum = &record->sums[pair->statistics.kind];
+        mtb_transfer_statistics *part = &pair->statistics.transfers;
+        part->nanoseconds = (uint64_t)((double)sum->nanoseconds * (double)part->bytes / (double)sum->bytes);
+    }
+    mtbi_memory_count(record->memory, record->sums, &record->pairs);
 }
 
 /* The first callback of a transfer's command buffer: it completes for others once this has returned. */

@@ -54,6 +54,7 @@ static void destroy(mtbi_handle *handle) {
     mtb_memory *memory = (mtb_memory *)handle;
     mtbi_timer_cancel(&memory->task);
     mtbi_peers_free(memory->peers);
+    mtbi_pairs_free(memory->pairs);
     mtbi_pools_trim(memory, UINT64_MAX);
     mtbi_kernels_destroy(&memory->kernels);
     mtb_device_release(memory->device);

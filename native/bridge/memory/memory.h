@@ -5,6 +5,7 @@
 #include "device/device.h"
 #include "memory/arena.h"
 #include "memory/bounce.h"
+#include "memory/pairs.h"
 #include "memory/pool.h"
 #include "memory/timer.h"
 
@@ -44,6 +45,7 @@ struct mtb_memory {
     mtbi_pool queues;
     mtb_pool_statistics queue_statistics;
     mtb_transfer_statistics transfers[MTB_TRANSFER_KIND_COUNT];
+    mtbi_pair *pairs;
     _Atomic uint64_t command_buffers;
     /* Looks for what is idle, while `is_expecting`. */
     mtbi_task task;
@@ -69,7 +71,7 @@ bool mtbi_memory_free_for_retry(mtb_memory *memory, mtb_error **error);
 /* Something is kept: the timer frees it when nobody has used it for the memory's idle time. */
 void mtbi_memory_expect_idle(mtb_memory *memory);
 
-/* Adds what a command buffer has done to the statistics of all kinds. */
-void mtbi_memory_count(mtb_memory *memory, const mtb_transfer_statistics *sums);
+/* Adds what a command buffer has done to the statistics of all kinds, and takes its pairs. */
+void mtbi_memory_count(mtb_memory *memory, const mtb_transfer_statistics *sums, mtbi_pair **pairs);
 
 #endif

@@ -31,6 +31,7 @@ void mtbi_record_release(mtbi_record *record) {
 void mtbi_record_free(mtbi_record *record) {
     mtbi_record_release(record);
     mtb_memory_release(record->memory);
+    mtbi_pairs_free(record->pairs);
     free(record->host_copies.list);
     free(record->operations.list);
     free(record);

@@ -19,13 +19,14 @@ const char *mtb_transfer_kind_name(mtb_transfer_kind kind) {
     return (uint32_t)kind < MTB_TRANSFER_KIND_COUNT ? kind_names[kind] : "unknown";
 }
 
-void mtbi_memory_count(mtb_memory *memory, const mtb_transfer_statistics *sums) {
+void mtbi_memory_count(mtb_memory *memory, const mtb_transfer_statistics *sums, mtbi_pair **pairs) {
     pthread_mutex_lock(&memory->mutex);
     for (size_t i = 0; i < MTB_TRANSFER_KIND_COUNT; i++) {
         memory->transfers[i].count += sums[i].count;
         memory->transfers[i].bytes += sums[i].bytes;
         memory->transfers[i].nanoseconds += sums[i].nanoseconds;
     }
+    mtbi_pairs_move(pairs, &memory->pairs);
     pthread_mutex_unlock(&memory->mutex);
 }
 
@@ -55,6 +56,8 @@ void mtb_memory_reset_statistics(mtb_memory *memory) {
     if (!memory) return;
     pthread_mutex_lock(&memory->mutex);
     for (size_t i = 0; i < MTB_TRANSFER_KIND_COUNT; i++) memory->transfers[i] = (mtb_transfer_statistics){0};
+    mtbi_pairs_free(memory->pairs);
+    memory->pairs = NULL;
     reset_pool(&memory->staging_statistics);
     reset_pool(&memory->buffer_statistics);
     reset_pool(&memory->queue_statistics);

@@ -118,6 +118,25 @@ static mtb_status add(mtb_transfer *transfer, mtbi_operation *operation, mtb_err
     return MTB_OK;
 }
 
+/* Adds a copy between devices, which reads `source` itself or a view of it. */
+static mtb_status add_between_devices(mtb_transfer *transfer, mtbi_operation *copy, const mtb_buffer *source,
+                                      mtb_error **error, const char *function) {
+    bool is_from_other = mtbi_is_foreign(transfer->memory, source);
+    const mtb_buffer *other = is_from_other ? source : copy->destination.buffer;
+    mtb_pair_statistics of = {
+        .other_registry_id = other->device->info.registry_id,
+        .is_from_other = is_from_other,
+        .kind = copy->kind,
+    };
+    uint64_t bytes = (uint64_t)copy->width * copy->height;
+    mtbi_pair *pair = NULL;
+    REQUIRE(mtbi_pairs_get(&transfer->record->pairs, &of, &pair, error, function));
+    REQUIRE(add(transfer, copy, error, function));
+    pair->statistics.transfers.count++;
+    pair->statistics.transfers.bytes += bytes;
+    return MTB_OK;
+}
+
 /* A buffer of another device is for copies from or to a buffer of the queue's. */
 static mtb_status check_devices(const mtb_transfer *transfer, const mtb_place *source, const mtb_place *destination,
                                 mtb_error **error, const char *function) {
@@ -158,8 +177,10 @@ mtb_status mtb_transfer_copy(mtb_transfer *transfer, mtb_place source, mtb_place
         return FAIL(error, MTB_INVALID_ARGUMENT, "source and destination overlap (%zu rows of %zu bytes)", height,
                     width);
     REQUIRE(begin(transfer, error, __func__));
-    if (operation.kind == MTB_TRANSFER_PEER_STAGED)
+    if (operation.kind == MTB_TRANSFER_PEER_STAGED) {
         REQUIRE(mtbi_record_view_source(transfer->record, &operation, error, __func__));
+        return add_between_devices(transfer, &operation, source.buffer, error, __func__);
+    }
     if (!source.buffer && host == MTB_HOST_COPIED) {
         uint64_t start = mtbi_now();
         REQUIRE(mtbi_record_stage_source(transfer->record, &operation, error, __func__));

@@ -51,6 +51,7 @@ typedef struct mtbi_record {
     /* What the CPU has spent on all kinds together. */
     uint64_t cpu_ns;
     mtb_transfer_statistics sums[MTB_TRANSFER_KIND_COUNT];
+    mtbi_pair *pairs;
 } mtbi_record;
 
 struct mtb_transfer {

@@ -177,6 +177,9 @@ static void devices() {
     const auto statistics = near.MemoryStatistics();
     CHECK(statistics.transfers[MTB_TRANSFER_PEER].count + statistics.transfers[MTB_TRANSFER_PEER_STAGED].count == 4);
     CHECK(near.IsPeerOf(far) || statistics.transfers[MTB_TRANSFER_PEER].count == 0);
+    uint64_t count = 0;
+    for (const mtb_pair_statistics &pair : near.PairStatistics()) count += pair.transfers.count;
+    CHECK(count == 4 && Device().PairStatistics().empty());
 }
 
 int main() {

@@ -49,6 +49,8 @@ static void use_memory(void) {
     mtb_memory_release(mtb_memory_retain(handle));
     mtb_memory_statistics statistics;
     mtb_memory_get_statistics(handle, &statistics);
+    mtb_pair_statistics pairs[2];
+    mtb_memory_get_pair_statistics(handle, pairs, one_in(2) ? 2 : 0);
     mtb_memory_reset_statistics(handle);
     mtb_string_free(mtb_memory_copy_report(handle));
     mtb_memory_trim(handle, any_size());

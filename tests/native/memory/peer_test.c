@@ -207,11 +207,80 @@ static void rows_of_words_between_devices(void) {
     mtb_device_release(far);
 }
 
+static mtb_transfer_statistics sum_of(const mtb_pair_statistics *pairs, size_t count, mtb_transfer_kind kind) {
+    mtb_transfer_statistics sum = {0};
+    for (size_t i = 0; i < count; i++)
+        if (pairs[i].kind == kind) {
+            sum.count += pairs[i].transfers.count;
+            sum.bytes += pairs[i].transfers.bytes;
+            sum.nanoseconds += pairs[i].transfers.nanoseconds;
+        }
+    return sum;
+}
+
+/* What the kinds say of all other devices together, the pairs say of each and of both directions. */
+static void statistics_of_pairs(void) {
+    enum {
+        SIZE = 4096
+    };
+    mtb_device *far;
+    if (mtb_device_count() < 2) return;
+    MAKE(far, mtb_device_create_at(1, &error));
+    mtb_memory *memory = make_memory();
+    mtb_transfer *transfer = make_transfer(memory, shared.queue);
+    mtb_buffer *near = make_buffer_of(SIZE, MTB_STORAGE_PRIVATE);
+    mtb_buffer *there = make_far_buffer(far, SIZE, MTB_STORAGE_PRIVATE);
+    mtb_place here = in_buffer(near, 0), away = in_buffer(there, 0);
+    mtb_pair_statistics pairs[4];
+    CHECK(mtb_memory_get_pair_statistics(memory, pairs, 4) == 0);
+    /* Two copies out and one back, of words and of other bytes, and one on this device. */
+    for (size_t size = SIZE - 1; size <= SIZE; size++) {
+        CHECK_OK(mtb_transfer_copy(transfer, here, away, size, 1, MTB_HOST_COPIED, &error));
+        CHECK_OK(mtb_transfer_copy(transfer, away, here, size, 1, MTB_HOST_COPIED, &error));
+        CHECK_OK(mtb_transfer_copy(transfer, here, away, size, 1, MTB_HOST_COPIED, &error));
+        CHECK_OK(mtb_transfer_copy(transfer, here, in_buffer(near, SIZE / 2), 8, 1, MTB_HOST_COPIED, &error));
+        finish(commit(transfer));
+    }
+    size_t count = mtb_memory_get_pair_statistics(memory, pairs, 4);
+    CHECK(count == (mtb_device_peer_group_id(shared.device) != 0 ? 4 : 2));
+    CHECK(mtb_memory_get_pair_statistics(memory, NULL, 0) == count);
+    mtb_device_info info;
+    mtb_device_get_info(far, &info);
+    uint64_t out = 0, back = 0;
+    for (size_t i = 0; i < count; i++) {
+        CHECK(pairs[i].other_registry_id == info.registry_id && pairs[i].transfers.nanoseconds > 0);
+        *(pairs[i].is_from_other ? &back : &out) += pairs[i].transfers.bytes;
+    }
+    CHECK(out == 2 * (2 * SIZE - 1) && back == 2 * SIZE - 1);
+    mtb_memory_statistics all;
+    mtb_memory_get_statistics(memory, &all);
+    for (mtb_transfer_kind kind = MTB_TRANSFER_PEER; kind <= MTB_TRANSFER_PEER_STAGED; kind++) {
+        mtb_transfer_statistics sum = sum_of(pairs, count, kind), whole = all.transfers[kind];
+        CHECK(sum.count == whole.count && sum.bytes == whole.bytes);
+        /* Each pair's share is rounded down. */
+        CHECK(sum.nanoseconds <= whole.nanoseconds && sum.nanoseconds + 8 >= whole.nanoseconds);
+    }
+    /* No more than there is memory for. */
+    pairs[1].other_registry_id = 0;
+    CHECK(mtb_memory_get_pair_statistics(memory, pairs, 1) == count && pairs[1].other_registry_id == 0);
+    mtb_memory_reset_statistics(memory);
+    CHECK(mtb_memory_get_pair_statistics(memory, pairs, 4) == 0);
+    /* What was not committed does not count. */
+    CHECK_OK(mtb_transfer_copy(transfer, here, away, SIZE, 1, MTB_HOST_COPIED, &error));
+    mtb_transfer_release(transfer);
+    CHECK(mtb_memory_get_pair_statistics(memory, pairs, 4) == 0);
+    mtb_buffer_release(near);
+    mtb_buffer_release(there);
+    mtb_memory_release(memory);
+    mtb_device_release(far);
+}
+
 const test memory_peer_tests[] = {
     {"memory peers: buffers of two devices", buffers_of_two_devices},
     {"memory peers: rows between devices", rows_between_devices},
     {"memory peers: staging between devices keeps the rules of staging",
      staging_between_devices_keeps_the_rules_of_staging},
     {"memory peers: rows of words between devices", rows_of_words_between_devices},
+    {"memory peers: statistics of pairs", statistics_of_pairs},
     {NULL, NULL},
 };

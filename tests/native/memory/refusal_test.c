@@ -142,6 +142,7 @@ static void handles_are_needed(void) {
     CHECK(statistics.held == 0 && statistics.budget == 0 && pool.hits == 0);
     CHECK(mtb_memory_trim(NULL, 0) == 0 && mtb_arena_trim(NULL) == 0 && mtb_residency_set_allocated_size(NULL) == 0);
     CHECK(!mtb_device_supports_residency_sets(NULL) && mtb_device_peer_group_id(NULL) == 0);
+    CHECK(mtb_memory_get_pair_statistics(NULL, NULL, 0) == 0);
     mtb_memory_reset_statistics(NULL);
     mtb_string_free(mtb_memory_copy_report(NULL));
     CHECK(!mtb_memory_retain(NULL) && !mtb_arena_retain(NULL) && !mtb_residency_set_retain(NULL));
