@@ -187,7 +187,7 @@ static id<MTLBuffer> take(mtb_arena *arena, size_t length, MTLSizeAndAlign need,
     if (metal) return metal;
     pthread_mutex_lock(&arena->growth);
     @try {
-        /* Another thread may have made a heap with room for both. */
+        /* Another thread may have made a heap that has the bytes. */
         metal = take_part(arena, length, need, whole);
         if (!metal) metal = take_part_of_new(arena, length, need, whole, error, function);
     } @finally {
