@@ -188,8 +188,15 @@ impl BlitEncoder<'_> {
         range: Range<usize>,
     ) -> Result<()> {
         const FUNCTION: &str = "BlitEncoder::reset_commands_in_buffer";
-        let call = sys::mtb_blit_encoder_reset_commands;
-        self.touch(FUNCTION, commands, range, call, |command| {
+        let reset = |encoder, raw, first, count| {
+            // SAFETY: both are live, and the commands are this thread's while their lock is held.
+            unsafe {
+                check(|error| {
+                    sys::mtb_blit_encoder_reset_commands(encoder, raw, first, count, error)
+                })
+            }
+        };
+        self.touch(FUNCTION, commands, range, reset, |command| {
             command.is_reset_by_gpu = true
         })
     }
@@ -206,8 +213,15 @@ impl BlitEncoder<'_> {
         range: Range<usize>,
     ) -> Result<()> {
         const FUNCTION: &str = "BlitEncoder::optimize_indirect_command_buffer";
-        let call = sys::mtb_blit_encoder_optimize_commands;
-        self.touch(FUNCTION, commands, range, call, |_| {})
+        let optimize = |encoder, raw, first, count| {
+            // SAFETY: both are live, and the commands are this thread's while their lock is held.
+            unsafe {
+                check(|error| {
+                    sys::mtb_blit_encoder_optimize_commands(encoder, raw, first, count, error)
+                })
+            }
+        };
+        self.touch(FUNCTION, commands, range, optimize, |_| {})
     }
 
     fn touch(
@@ -215,7 +229,12 @@ impl BlitEncoder<'_> {
         function: &'static str,
         commands: &IndirectCommandBuffer,
         range: Range<usize>,
-        call: TouchCommands,
+        call: impl FnOnce(
+            *mut sys::mtb_blit_encoder,
+            *mut sys::mtb_indirect_command_buffer,
+            usize,
+            usize,
+        ) -> Result<()>,
         remember: impl FnMut(&mut Command),
     ) -> Result<()> {
         commands.inner.check_range(function, &range)?;
@@ -226,18 +245,9 @@ impl BlitEncoder<'_> {
         let raw = state.handle.as_ptr();
         let uses = [(Used::Commands(&commands.inner), Access::Write)];
         self.encode(function, uses, |encoder| {
-            // SAFETY: both are live, and the commands are this thread's while the lock is held.
-            unsafe { check(|error| call(encoder, raw, range.start, range.len(), error)) }
+            call(encoder, raw, range.start, range.len())
         })?;
         state.commands[range].iter_mut().for_each(remember);
         Ok(())
     }
 }
-
-type TouchCommands = unsafe extern "C" fn(
-    *mut sys::mtb_blit_encoder,
-    *mut sys::mtb_indirect_command_buffer,
-    usize,
-    usize,
-    *mut *mut sys::mtb_error,
-) -> sys::mtb_status;
