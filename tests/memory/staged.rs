@@ -11,11 +11,12 @@ const PIECES: u32 = 8;
 /// Most of a piece: a region has a word for what the piece begins within a word.
 const PIECE: usize = (4 << 20) - 4;
 
-/// Two discrete devices, no peers.
-const DISCRETE: [(&str, &str); 3] = [
+/// Two discrete devices, no peers. Shuffled devices would take turns.
+const DISCRETE: [(&str, &str); 4] = [
     ("SOFTWARE_METAL_DEVICES", "2"),
     ("SOFTWARE_METAL_UNIFIED", "0"),
     ("SOFTWARE_METAL_LINK", "1000000,20000"),
+    ("SOFTWARE_METAL_SHUFFLE", ""),
 ];
 
 /// A queue of the first device, and a buffer there and one on the other, in both orders.
