@@ -50,7 +50,6 @@ impl Communicator {
         let pull = |(rank, offset): (usize, usize)| Pull {
             source_offset: offset,
             bytes: buffers[rank].len(),
-            destination_offset: 0,
             ..whole(root, rank, source, buffers[rank], 0)
         };
         self.commit(&[offsets(buffers).map(pull).collect()])

@@ -27,6 +27,19 @@ static inline int checks_report(void) {
     return checks_failed == 0 && checks_made > 0 ? 0 : 1;
 }
 
+/* Encodes with `encode` on a new command buffer of the queue, and waits. */
+static inline id<MTLCommandBuffer> run_blits(id<MTLCommandQueue> queue,
+                                             void (^encode)(id<MTLBlitCommandEncoder> encoder)) {
+    id<MTLCommandBuffer> command_buffer = [queue commandBuffer];
+    id<MTLBlitCommandEncoder> encoder = [command_buffer blitCommandEncoder];
+    encode(encoder);
+    [encoder endEncoding];
+    [command_buffer commit];
+    [command_buffer waitUntilCompleted];
+    CHECK([command_buffer status] == MTLCommandBufferStatusCompleted);
+    return command_buffer;
+}
+
 /* Far longer than anything takes, on the busiest of machines. */
 #define LONG_MS 120000
 

@@ -38,16 +38,6 @@ static void test_poison(void) {
     [large release];
 }
 
-static void run(id<MTLCommandQueue> queue, void (^encode)(id<MTLBlitCommandEncoder> encoder)) {
-    id<MTLCommandBuffer> command_buffer = [queue commandBuffer];
-    id<MTLBlitCommandEncoder> encoder = [command_buffer blitCommandEncoder];
-    encode(encoder);
-    [encoder endEncoding];
-    [command_buffer commit];
-    [command_buffer waitUntilCompleted];
-    CHECK([command_buffer status] == MTLCommandBufferStatusCompleted);
-}
-
 /* A forgotten synchronisation shows in both directions. */
 static void test_managed(void) {
     id<MTLCommandQueue> queue = [device newCommandQueue];
@@ -61,20 +51,21 @@ static void test_managed(void) {
     void (^copy_out)(id<MTLBlitCommandEncoder>) = ^(id<MTLBlitCommandEncoder> encoder) {
         [encoder copyFromBuffer:managed sourceOffset:0 toBuffer:shared destinationOffset:0 size:64];
     };
-    run(queue, copy_out);
+    run_blits(queue, copy_out);
     CHECK(all_bytes([shared contents], 64, 1));
 
     memset([managed contents], 2, 64);
-    run(queue, copy_out);
+    run_blits(queue, copy_out);
     CHECK(all_bytes([shared contents], 64, 1));
     [managed didModifyRange:NSMakeRange(0, 32)];
-    run(queue, copy_out);
+    run_blits(queue, copy_out);
     CHECK(all_bytes([shared contents], 32, 2));
     CHECK(all_bytes((uint8_t *)[shared contents] + 32, 32, 1));
 
-    run(queue, ^(id<MTLBlitCommandEncoder> encoder) { [encoder fillBuffer:managed range:NSMakeRange(0, 64) value:3]; });
+    run_blits(queue,
+              ^(id<MTLBlitCommandEncoder> encoder) { [encoder fillBuffer:managed range:NSMakeRange(0, 64) value:3]; });
     CHECK(all_bytes([managed contents], 64, 2));
-    run(queue, ^(id<MTLBlitCommandEncoder> encoder) { [encoder synchronizeResource:managed]; });
+    run_blits(queue, ^(id<MTLBlitCommandEncoder> encoder) { [encoder synchronizeResource:managed]; });
     CHECK(all_bytes([managed contents], 64, 3));
 
     CHECK_RAISES("exceeds the buffer's length", [managed didModifyRange:NSMakeRange(60, 5)]);

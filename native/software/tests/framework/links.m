@@ -49,13 +49,7 @@ static void test_transfer_rate(void) {
 
 /* The seconds that the GPU takes for what is encoded. */
 static double run(void (^encode)(id<MTLBlitCommandEncoder> encoder)) {
-    id<MTLCommandBuffer> command_buffer = [queue commandBuffer];
-    id<MTLBlitCommandEncoder> encoder = [command_buffer blitCommandEncoder];
-    encode(encoder);
-    [encoder endEncoding];
-    [command_buffer commit];
-    [command_buffer waitUntilCompleted];
-    CHECK([command_buffer status] == MTLCommandBufferStatusCompleted);
+    id<MTLCommandBuffer> command_buffer = run_blits(queue, encode);
     return [command_buffer GPUEndTime] - [command_buffer GPUStartTime];
 }
 

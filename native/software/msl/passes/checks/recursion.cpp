@@ -41,11 +41,10 @@ bool begins_statement(const Source &source, Index i) {
 
 // Whether the name declares a variable: nothing but a type stands between the statement's begin and `name(`.
 bool is_declared(const Source &source, Index name) {
-    constexpr std::array<std::string_view, 5> others = {"return", "else", "do", "case", "goto"};
     Index type = name;
     for (; !begins_statement(source, type); --type) {
         const Token &before = source[type - 1];
-        const bool is_word = before.is_identifier() && !before.is_one_of(others);
+        const bool is_word = before.is_identifier() && !begins_no_declaration(before);
         if (before.is(">") && source.group_begin(type - 1) < type - 1)
             type = source.group_begin(type - 1) + 1;
         else if (!is_word && !before.is("*") && !before.is("&") && !before.is("::"))
