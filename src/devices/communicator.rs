@@ -1,6 +1,7 @@
 //! [`Communicator`]: devices that take part in collectives, and the queues whose order these keep.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Failure, Result};
@@ -10,9 +11,9 @@ use crate::metal::device::Device;
 use crate::metal::event::SharedEvent;
 use crate::ops::Ops;
 
-/// Devices that exchange the contents of their buffers, each by a queue of its own: [`broadcast`](Communicator::broadcast),
-/// [`scatter`](Communicator::scatter), [`gather`](Communicator::gather), [`all_gather`](Communicator::all_gather) and
-/// [`all_reduce`](Communicator::all_reduce). A device is named by its index here, its rank.
+/// Devices that exchange the contents of their buffers, each by a queue of its own: [`send`](Communicator::send),
+/// [`broadcast`](Communicator::broadcast), [`scatter`](Communicator::scatter), [`gather`](Communicator::gather),
+/// [`all_gather`](Communicator::all_gather) and [`all_reduce`](Communicator::all_reduce). A device is named by its index here, its rank.
 ///
 /// ```
 /// use metal_bridge::devices::{Combine, Communicator, Topology};
@@ -208,6 +209,22 @@ pub(super) fn check_sum(function: &'static str, parts: &[&Buffer], whole: &Buffe
     }
     let message = format!("the parts have {sum} bytes together, and the whole has {length}");
     Err(Error::InvalidArgument(Failure::new(function, message)))
+}
+
+/// Refuses bytes that are not in the buffer.
+pub(super) fn check_range(
+    function: &'static str,
+    what: &str,
+    buffer: &Buffer,
+    range: &Range<usize>,
+) -> Result<()> {
+    let length = buffer.len();
+    if range.start <= range.end && range.end <= length {
+        return Ok(());
+    }
+    let (start, end) = (range.start, range.end);
+    let message = format!("the bytes {start}..{end} are not in {what}, which has {length}");
+    Err(Error::OutOfRange(Failure::new(function, message)))
 }
 
 /// Refuses a buffer that is there twice.

@@ -1,12 +1,46 @@
-//! The collectives that move bytes: broadcast, scatter, gather and all-gather.
+//! What moves bytes: send, broadcast, scatter, gather and all-gather.
+
+use std::ops::Range;
 
 use super::collective::Collective;
-use super::communicator::{Communicator, check_distinct, check_lengths, check_sum};
+use super::communicator::{Communicator, check_distinct, check_lengths, check_range, check_sum};
 use super::steps::{Pull, Step};
 use crate::error::Result;
 use crate::metal::buffer::Buffer;
 
 impl Communicator {
+    /// Gives the device `to` the bytes of `range` of `source`, a buffer of the device `from`: they come to `offset` in
+    /// `destination`, a buffer of the device `to`. Other devices take no part.
+    ///
+    /// # Errors
+    ///
+    /// Those of all [collectives](Communicator#errors), and [`Error::OutOfRange`](crate::Error::OutOfRange) if the bytes are not
+    /// inside of both buffers.
+    pub fn send(
+        &self,
+        from: usize,
+        source: &Buffer,
+        range: Range<usize>,
+        to: usize,
+        destination: &Buffer,
+        offset: usize,
+    ) -> Result<Collective> {
+        const FUNCTION: &str = "Communicator::send";
+        self.check_rank(FUNCTION, from)?;
+        self.check_rank(FUNCTION, to)?;
+        self.check_buffer(FUNCTION, "source", from, source)?;
+        self.check_buffer(FUNCTION, "destination", to, destination)?;
+        check_range(FUNCTION, "source", source, &range)?;
+        let written = offset..offset.saturating_add(range.len());
+        check_range(FUNCTION, "destination", destination, &written)?;
+        let pull = Pull {
+            source_offset: range.start,
+            bytes: range.len(),
+            ..whole(from, to, source, destination, offset)
+        };
+        self.commit(&[vec![pull]])
+    }
+
     /// Gives every device the bytes of the device `root`: `buffers[rank]` is the buffer of the device `rank`, and all are equally
     /// long. Devices that have the bytes hand them on, so that there are `log2(size)` steps.
     ///

@@ -291,6 +291,13 @@ impl PartialEq for Device {
 
 impl Eq for Device {}
 
+/// For calls that take several devices: a slice of this one.
+impl AsRef<[Device]> for Device {
+    fn as_ref(&self) -> &[Device] {
+        std::slice::from_ref(self)
+    }
+}
+
 impl fmt::Debug for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Device")

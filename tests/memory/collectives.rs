@@ -143,7 +143,21 @@ fn move_bytes(ranks: &Ranks, random: &mut Random) {
         .all_gather(&references(&from), &references(&to))
         .unwrap();
     expect(ranks, "all_gather", &to, |_| whole.clone());
-    for collective in [broadcast, scatter, gather, all_gather] {
+
+    let source = ranks.put(root, &whole, random.mode());
+    let (reader, start) = (random.below(size), random.below(total));
+    let range = start..start + random.below(total - start + 1);
+    let offset = random.below(8);
+    let destination = empty(random, reader, offset + range.len() + 3);
+    let send = communicator
+        .send(root, &source, range.clone(), reader, &destination, offset)
+        .unwrap();
+    ranks.take(root, &source);
+    let sent = ranks.take(reader, &destination);
+    let expected = [&vec![0xee; offset], &whole[range], &[0xee; 3]].concat();
+    assert!(sent.wait().unwrap() == expected, "send");
+
+    for collective in [broadcast, scatter, gather, all_gather, send] {
         block_on(collective).unwrap();
     }
 }
