@@ -13,12 +13,13 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use metal_bridge::Device;
 use metal_bridge_llama::{self as llama, GenerateOptions, Generation, Model, Session};
 use metal_bridge_workloads::synthetic::SyntheticModel;
 use serde::Serialize;
 
 use super::failure::Failure;
-use super::{DeviceChoice, loading, memory};
+use super::{DevicesChoice, loading, memory};
 
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -38,7 +39,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SHAPE")]
     synthetic: Option<Shape>,
     #[command(flatten)]
-    device: DeviceChoice,
+    devices: DevicesChoice,
     /// Tokens of the prompt
     #[arg(short, long, value_name = "COUNT", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..))]
     prompt_tokens: u32,
@@ -93,9 +94,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(What::Ops(arguments)) = &arguments.what {
         return operations::run(arguments);
     }
-    let device = arguments.device.open()?;
+    let devices = arguments.devices.open()?;
     let (path, _temporary) = model_file(arguments)?;
-    let model = loading::load(&device, &path)?;
+    let model = loading::load(&devices, &path)?;
     let report = measure(&model, arguments)?;
     let mut out = io::stdout().lock();
     if arguments.json {
@@ -176,7 +177,11 @@ fn measure(model: &Model, arguments: &Arguments) -> Result<Report, Failure> {
             .name
             .clone()
             .unwrap_or_else(|| "unnamed".into()),
-        device: model.device().name().to_owned(),
+        device: model
+            .devices()
+            .map(Device::name)
+            .collect::<Vec<_>>()
+            .join(", "),
         model_bytes: model.file_size(),
         prompt_tokens: arguments.prompt_tokens,
         generate_tokens: arguments.generate_tokens,

@@ -11,14 +11,14 @@ use metal_bridge_llama::sampling::{Sampler, Sampling};
 use metal_bridge_llama::{GenerateOptions, Generation, Session, SessionOptions, StopReason};
 
 use super::failure::Failure;
-use super::{DeviceChoice, ModelChoice, loading};
+use super::{DevicesChoice, ModelChoice, loading};
 
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
     model: ModelChoice,
     #[command(flatten)]
-    device: DeviceChoice,
+    devices: DevicesChoice,
     /// The text to continue; read from standard input if left out
     prompt: Option<String>,
     /// Most tokens to generate; otherwise until the text ends or the context is full
@@ -96,8 +96,8 @@ fn checked(text: &str, settings: impl Fn(f32) -> Sampling) -> Result<f32, String
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let prompt = prompt(arguments)?;
-    let device = arguments.device.open()?;
-    let model = loading::load(&device, &arguments.model.model)?;
+    let devices = arguments.devices.open()?;
+    let model = loading::load(&devices, &arguments.model.model)?;
     let options = SessionOptions {
         context: arguments.context,
         cache_element: match arguments.cache {

@@ -11,10 +11,10 @@ use metal_bridge_llama::{Model, Result};
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Loads the model at `path`. The bar goes to standard error, if that is a terminal.
-pub fn load(device: &Device, path: &Path) -> Result<Model> {
+pub fn load(devices: &[Device], path: &Path) -> Result<Model> {
     let start = Instant::now();
     let mut bar: Option<ProgressBar> = None;
-    let model = Model::load_with_progress(device, path, |done, total| {
+    let model = Model::load_with_progress(devices, path, |done, total| {
         if bar.is_none() && start.elapsed() > PATIENCE {
             bar = Some(progress_bar(total));
         }

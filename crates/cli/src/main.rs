@@ -64,6 +64,30 @@ impl DeviceChoice {
     }
 }
 
+/// Which devices a model runs on.
+#[derive(clap::Args)]
+struct DevicesChoice {
+    #[command(flatten)]
+    device: DeviceChoice,
+    /// Indices of several devices, as in 0,1: the model's layers are split among them by their memory, in this order
+    #[arg(
+        long,
+        value_name = "INDICES",
+        value_delimiter = ',',
+        conflicts_with = "device"
+    )]
+    devices: Vec<usize>,
+}
+
+impl DevicesChoice {
+    fn open(&self) -> metal_bridge::Result<Vec<Device>> {
+        match self.devices[..] {
+            [] => Ok(vec![self.device.open()?]),
+            _ => self.devices.iter().copied().map(Device::at).collect(),
+        }
+    }
+}
+
 /// Which file holds the model.
 #[derive(clap::Args)]
 struct ModelChoice {

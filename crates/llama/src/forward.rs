@@ -1,10 +1,10 @@
-//! The forward pass of a Llama, recorded into one command buffer.
+//! The forward pass of a Llama through the layers of one device, recorded into one command buffer.
 
 use super::config::ModelConfig;
 use super::error::Result;
-use super::model::Model;
+use super::model::{Model, Stage};
 use super::scratch::Scratch;
-use super::weights::{LayerWeights, Vector, Weights};
+use super::weights::{LayerWeights, OutputWeights, Vector, Weights};
 use metal_bridge::ops::{AttentionShape, KvCache, Ops, RopePairing, RopeShape, View};
 use metal_bridge::{Buffer, CommandBuffer, ComputeEncoder, DispatchType};
 
@@ -36,14 +36,15 @@ pub(super) struct Pass<'a, 'c> {
 impl<'a, 'c> Pass<'a, 'c> {
     pub fn new(
         model: &'a Model,
+        stage: &'a Stage,
         caches: &'a [KvCache],
         scratch: &'a Scratch,
         command_buffer: &'c mut CommandBuffer,
     ) -> Result<Self> {
         Ok(Self {
             config: model.config(),
-            weights: model.weights(),
-            ops: model.ops(),
+            weights: &stage.weights,
+            ops: &stage.ops,
             caches,
             scratch,
             encoder: command_buffer.compute_command_encoder(DispatchType::Concurrent)?,
@@ -51,8 +52,8 @@ impl<'a, 'c> Pass<'a, 'c> {
         })
     }
 
-    /// Records the computation of `rows` tokens, which lie at `start` in the token buffer and follow `past` tokens in
-    /// the caches.
+    /// Records the computation of `rows` tokens, which follow `past` tokens in the caches: they lie at `start` in the token
+    /// buffer, or what the device before this one made of them is in the residual stream.
     pub fn encode(
         &mut self,
         start: usize,
@@ -61,20 +62,28 @@ impl<'a, 'c> Pass<'a, 'c> {
         outputs: Outputs<'_>,
     ) -> Result<()> {
         let (weights, scratch) = (self.weights, self.scratch);
-        let tokens = View::new(&scratch.tokens, start * size_of::<u32>());
-        self.dispatch(|ops, encoder| {
-            ops.embed(encoder, &weights.embedding, tokens, &scratch.hidden, rows)
-        })?;
-        self.barrier()?;
+        if let Some(embedding) = &weights.embedding {
+            let tokens = View::new(&scratch.tokens, start * size_of::<u32>());
+            self.dispatch(|ops, encoder| {
+                ops.embed(encoder, embedding, tokens, &scratch.hidden, rows)
+            })?;
+            self.barrier()?;
+        }
         for (layer, cache) in weights.layers.iter().zip(self.caches) {
             self.attention(layer, cache, rows, past)?;
             self.feed_forward(layer, rows)?;
         }
+        let Some(output) = &weights.output else {
+            return Ok(());
+        };
         match outputs {
             Outputs::None => Ok(()),
-            Outputs::Last => self.last_logits(rows),
+            Outputs::Last => {
+                self.logits(output, rows - 1, 1, &scratch.logits)?;
+                self.best(View::new(&scratch.logits, 0))
+            }
             Outputs::All(logits) => {
-                self.logits(0, rows, logits)?;
+                self.logits(output, 0, rows, logits)?;
                 let row_bytes = self.config.vocabulary * size_of::<f32>();
                 self.best(View::new(logits, (rows - 1) * row_bytes))
             }
@@ -161,12 +170,6 @@ impl<'a, 'c> Pass<'a, 'c> {
         self.barrier()
     }
 
-    fn last_logits(&mut self, rows: usize) -> Result<()> {
-        let logits = &self.scratch.logits;
-        self.logits(rows - 1, 1, logits)?;
-        self.best(View::new(logits, 0))
-    }
-
     /// The token of the largest logit of a row.
     fn best(&mut self, logits: View<'_>) -> Result<()> {
         let (vocabulary, best) = (self.config.vocabulary, &self.scratch.best);
@@ -175,12 +178,18 @@ impl<'a, 'c> Pass<'a, 'c> {
     }
 
     /// The logits of `rows` rows from row `first` on.
-    fn logits(&mut self, first: usize, rows: usize, logits: &Buffer) -> Result<()> {
-        let (weights, scratch) = (self.weights, self.scratch);
-        self.norm(&weights.output_norm, first, rows)?;
+    fn logits(
+        &mut self,
+        output: &OutputWeights,
+        first: usize,
+        rows: usize,
+        logits: &Buffer,
+    ) -> Result<()> {
+        let scratch = self.scratch;
+        self.norm(&output.norm, first, rows)?;
         self.barrier()?;
         self.dispatch(|ops, encoder| {
-            ops.linear(encoder, &weights.output, &scratch.normed, logits, rows)
+            ops.linear(encoder, &output.matrix, &scratch.normed, logits, rows)
         })
     }
 

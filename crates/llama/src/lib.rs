@@ -36,9 +36,11 @@ mod forward;
 mod generate;
 pub mod gguf;
 mod model;
+mod running;
 pub mod sampling;
 mod scratch;
 mod session;
+mod split;
 pub mod tokenizer;
 mod weights;
 

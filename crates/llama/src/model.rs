@@ -1,13 +1,15 @@
 //! [`Model`]: weights, vocabulary and kernels, shared by all sessions.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::config::ModelConfig;
 use super::error::{Error, Result};
 use super::gguf::Gguf;
+use super::split::split;
 use super::tokenizer::Tokenizer;
-use super::weights::Weights;
+use super::weights::{Weights, layer_sizes, refuse_leftovers};
 use metal_bridge::Device;
 use metal_bridge::ops::Ops;
 
@@ -15,6 +17,20 @@ use metal_bridge::ops::Ops;
 ///
 /// The weights stay in the mapped file, which the GPU reads in place; the file must not be changed while the model
 /// lives.
+///
+/// A model that several devices hold has its first layers on the first device, the next layers on the next, and so on: each
+/// device's share of the layers' bytes is about its share of the devices' memory. The text is the same as on one device, bit
+/// for bit if the devices compute alike.
+///
+/// ```no_run
+/// use metal_bridge::Device;
+/// use metal_bridge_llama::Model;
+///
+/// # fn main() -> Result<(), metal_bridge_llama::Error> {
+/// let on_all = Model::load(&Device::all()?, "model.gguf")?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Model {
     inner: Arc<ModelInner>,
@@ -24,19 +40,26 @@ pub struct Model {
 struct ModelInner {
     config: ModelConfig,
     tokenizer: Tokenizer,
-    weights: Weights,
-    ops: Ops,
+    stages: Vec<Stage>,
     file_size: u64,
 }
 
+/// What one device has of a model.
+#[derive(Debug)]
+pub(super) struct Stage {
+    pub weights: Weights,
+    pub ops: Ops,
+}
+
 impl Model {
-    /// Loads the GGUF file at `path` for `device`.
+    /// Loads the GGUF file at `path` for a device, or for several devices, in this order.
     ///
     /// # Errors
     ///
-    /// An [`Error`] that names what is wrong with the file, or what the device reports.
-    pub fn load(device: &Device, path: impl AsRef<Path>) -> Result<Self> {
-        Self::from_gguf(device, &open(path.as_ref())?)
+    /// An [`Error`] that names what is wrong with the file, or what the device reports. [`Error::Unsupported`] without a device,
+    /// and for more devices than the model has layers.
+    pub fn load(devices: &(impl AsRef<[Device]> + ?Sized), path: impl AsRef<Path>) -> Result<Self> {
+        Self::from_gguf(devices, &open(path.as_ref())?)
     }
 
     /// Loads the GGUF file at `path` and reads all of its tensors once, so that the first tokens do not wait for the disk.
@@ -46,12 +69,12 @@ impl Model {
     ///
     /// As for [`load`](Self::load).
     pub fn load_with_progress(
-        device: &Device,
+        devices: &(impl AsRef<[Device]> + ?Sized),
         path: impl AsRef<Path>,
         mut progress: impl FnMut(u64, u64),
     ) -> Result<Self> {
         let gguf = open(path.as_ref())?;
-        let model = Self::from_gguf(device, &gguf)?;
+        let model = Self::from_gguf(devices, &gguf)?;
         gguf.read_through(|read| progress(read, gguf.used_size()));
         Ok(model)
     }
@@ -61,7 +84,8 @@ impl Model {
     /// # Errors
     ///
     /// As for [`load`](Self::load).
-    pub fn from_gguf(device: &Device, gguf: &Gguf) -> Result<Self> {
+    pub fn from_gguf(devices: &(impl AsRef<[Device]> + ?Sized), gguf: &Gguf) -> Result<Self> {
+        let devices = devices.as_ref();
         let config = ModelConfig::from_gguf(gguf)?;
         let tokenizer = Tokenizer::from_gguf(gguf)?;
         if tokenizer.vocabulary_size() > config.vocabulary {
@@ -71,15 +95,13 @@ impl Model {
                 reason: format!("there are only {} embeddings", config.vocabulary),
             });
         }
-        let weights = Weights::load(device, gguf, &config)?;
-        let ops = Ops::new(device)?;
+        let stages = stages(devices, gguf, &config)?;
         let file_size = gguf.file_size();
         Ok(Self {
             inner: Arc::new(ModelInner {
                 config,
                 tokenizer,
-                weights,
-                ops,
+                stages,
                 file_size,
             }),
         })
@@ -95,9 +117,14 @@ impl Model {
         &self.inner.tokenizer
     }
 
-    /// The device that the model is loaded for.
+    /// The devices that the model is loaded for, in the order of its layers.
+    pub fn devices(&self) -> impl ExactSizeIterator<Item = &Device> {
+        self.stages().iter().map(|stage| stage.ops.device())
+    }
+
+    /// The device of the model's first layer.
     pub fn device(&self) -> &Device {
-        self.inner.ops.device()
+        self.inner.stages[0].ops.device()
     }
 
     /// Size of the model's file in bytes.
@@ -105,13 +132,40 @@ impl Model {
         self.inner.file_size
     }
 
-    pub(super) fn weights(&self) -> &Weights {
-        &self.inner.weights
+    pub(super) fn stages(&self) -> &[Stage] {
+        &self.inner.stages
     }
+}
 
-    pub(super) fn ops(&self) -> &Ops {
-        &self.inner.ops
+fn stages(devices: &[Device], gguf: &Gguf, config: &ModelConfig) -> Result<Vec<Stage>> {
+    let (count, layers) = (devices.len(), config.layers);
+    if count == 0 || count > layers {
+        let reason =
+            format!("a model of {layers} layers takes from 1 to {layers} devices, not {count}");
+        return Err(Error::Unsupported(reason));
     }
+    if layers > gguf.tensors().len() {
+        return Err(Error::Hyperparameter {
+            key: "llama.block_count".into(),
+            value: layers.to_string(),
+            reason: format!("the file has only {} tensors", gguf.tensors().len()),
+        });
+    }
+    let memory = |device: &Device| device.limits().recommended_max_working_set_size;
+    let memories: Vec<u64> = devices.iter().map(memory).collect();
+    let mut used = BTreeSet::new();
+    let stages = devices
+        .iter()
+        .zip(split(&layer_sizes(gguf, layers), &memories))
+        .map(|(device, layers)| {
+            Ok(Stage {
+                weights: Weights::load(device, gguf, config, layers, &mut used)?,
+                ops: Ops::new(device)?,
+            })
+        });
+    let stages = stages.collect::<Result<_>>()?;
+    refuse_leftovers(gguf, &used)?;
+    Ok(stages)
 }
 
 fn open(path: &Path) -> Result<Gguf> {

@@ -3,11 +3,14 @@
 use super::config::ModelConfig;
 use super::error::{Error, Result};
 use super::forward::{Outputs, Pass};
-use super::model::Model;
+use super::model::{Model, Stage};
+use super::running::Running;
 use super::sampling::Sampler;
 use super::scratch::Scratch;
+use metal_bridge::devices::Communicator;
+use metal_bridge::memory::Memory;
 use metal_bridge::ops::{KvCache, KvElement, KvShape};
-use metal_bridge::{CommandQueue, StorageMode, Submission};
+use metal_bridge::{Buffer, CommandBuffer, CommandQueue, StorageMode};
 
 /// What a [`Session`] has room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +41,7 @@ const DEFAULT_CONTEXT: usize = 4096;
 /// What a session has asked of the GPU so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Command buffers committed.
+    /// Command buffers committed, but not those of copies between devices.
     pub command_buffers: u64,
     /// Kernels dispatched in them.
     pub dispatches: u64,
@@ -51,14 +54,48 @@ pub struct Counts {
 #[derive(Debug)]
 pub struct Session {
     model: Model,
-    queue: CommandQueue,
-    caches: Vec<KvCache>,
-    scratch: Scratch,
+    /// For each device of the model.
+    parts: Vec<Part>,
+    /// Joins the queues of several devices.
+    communicator: Option<Communicator>,
     context: usize,
     position: usize,
     /// Whether the scratch buffers hold the logits of the token before `position`.
     has_logits: bool,
     counts: Counts,
+}
+
+/// What a session has on one device.
+#[derive(Debug)]
+struct Part {
+    queue: CommandQueue,
+    /// For each layer of the device.
+    caches: Vec<KvCache>,
+    scratch: Scratch,
+}
+
+impl Part {
+    fn new(stage: &Stage, config: &ModelConfig, shape: &KvShape, batch: usize) -> Result<Self> {
+        let (device, layers) = (stage.ops.device(), stage.weights.layers.len());
+        let bytes = (shape.bytes()? as u64)
+            .saturating_mul(2)
+            .saturating_mul(layers as u64);
+        let limit = device.limits().recommended_max_working_set_size;
+        if bytes > limit {
+            return Err(Error::CacheTooLarge {
+                context: shape.capacity,
+                bytes,
+                limit,
+            });
+        }
+        Ok(Self {
+            caches: (0..layers)
+                .map(|_| KvCache::new(device, shape))
+                .collect::<Result<_, _>>()?,
+            queue: device.new_command_queue()?,
+            scratch: Scratch::new(device, config, shape.capacity, batch)?,
+        })
+    }
 }
 
 impl Session {
@@ -93,32 +130,25 @@ impl Session {
             let reason = "the batch must have at least one token";
             return Err(Error::Unsupported(reason.into()));
         }
-        let device = model.device();
         let shape = KvShape {
             element: options.cache_element,
             kv_heads: config.kv_heads,
             capacity: context,
             head_size: config.head_dim,
         };
-        let bytes = (shape.bytes()? as u64)
-            .saturating_mul(2)
-            .saturating_mul(config.layers as u64);
-        let limit = device.limits().recommended_max_working_set_size;
-        if bytes > limit {
-            return Err(Error::CacheTooLarge {
-                context,
-                bytes,
-                limit,
-            });
-        }
-        let caches = (0..config.layers)
-            .map(|_| KvCache::new(device, &shape))
-            .collect::<Result<_, _>>()?;
+        let batch = options.batch.min(context);
+        let stages = model.stages().iter();
+        let parts: Vec<Part> = stages
+            .map(|stage| Part::new(stage, config, &shape, batch))
+            .collect::<Result<_>>()?;
+        let communicator = match parts.len() {
+            1 => None,
+            _ => Some(communicator(model, &parts)?),
+        };
         let session = Self {
             model: model.clone(),
-            queue: device.new_command_queue()?,
-            caches,
-            scratch: Scratch::new(device, config, context, options.batch.min(context))?,
+            parts,
+            communicator,
             context,
             position: 0,
             has_logits: false,
@@ -165,29 +195,22 @@ impl Session {
     pub fn feed(&mut self, tokens: &[u32]) -> Result<()> {
         self.check(tokens)?;
         self.has_logits = false;
-        self.scratch.tokens.wait_copy_from_slice(0, tokens)?;
-        let mut submissions = Vec::with_capacity(tokens.len().div_ceil(self.scratch.batch));
-        let mut outcome = Ok(());
-        for start in (0..tokens.len()).step_by(self.scratch.batch) {
-            let rows = self.scratch.batch.min(tokens.len() - start);
+        self.tokens().wait_copy_from_slice(0, tokens)?;
+        let (batch, mut running, mut outcome) = (self.batch(), Running::default(), Ok(()));
+        for start in (0..tokens.len()).step_by(batch) {
+            let rows = batch.min(tokens.len() - start);
             let outputs = if start + rows == tokens.len() {
                 Outputs::Last
             } else {
                 Outputs::None
             };
-            match self.submit(start, rows, outputs) {
-                Ok(submission) => submissions.push(submission),
-                Err(error) => {
-                    outcome = Err(error);
-                    break;
-                }
+            outcome = self.submit(start, rows, outputs, &mut running);
+            if outcome.is_err() {
+                break;
             }
         }
-        // Later failures follow from the first. None of the command buffers may still run when the caller tries again.
-        for submission in &submissions {
-            let completed = submission.wait().map_err(Error::from);
-            outcome = outcome.and(completed);
-        }
+        // Nothing may still run when the caller tries again.
+        outcome = outcome.and(running.wait());
         outcome?;
         self.position += tokens.len();
         self.has_logits = true;
@@ -203,25 +226,24 @@ impl Session {
     pub fn feed_with_logits(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
         self.check(tokens)?;
         self.has_logits = false;
-        self.scratch.tokens.wait_copy_from_slice(0, tokens)?;
+        self.tokens().wait_copy_from_slice(0, tokens)?;
         let vocabulary = self.config().vocabulary;
-        let batch = self.scratch.batch.min(tokens.len());
-        let rows_buffer = self
-            .model
-            .device()
-            .new_buffer(batch * vocabulary * 4, StorageMode::Shared)?;
+        let batch = self.batch().min(tokens.len());
+        let device = self.outputs().logits.device();
+        let rows_buffer = device.new_buffer(batch * vocabulary * 4, StorageMode::Shared)?;
         let mut logits = vec![0.0; tokens.len() * vocabulary];
         for start in (0..tokens.len()).step_by(batch) {
             let rows = batch.min(tokens.len() - start);
-            self.submit(start, rows, Outputs::All(&rows_buffer))?
-                .wait()?;
+            let mut running = Running::default();
+            let outcome = self.submit(start, rows, Outputs::All(&rows_buffer), &mut running);
+            outcome.and(running.wait())?;
             rows_buffer.wait_copy_to_slice(
                 0,
                 &mut logits[start * vocabulary..(start + rows) * vocabulary],
             )?;
         }
         let last = &logits[(tokens.len() - 1) * vocabulary..];
-        self.scratch.logits.wait_copy_from_slice(0, last)?;
+        self.outputs().logits.wait_copy_from_slice(0, last)?;
         self.position += tokens.len();
         self.has_logits = true;
         Ok(logits)
@@ -236,7 +258,7 @@ impl Session {
     pub fn logits(&self) -> Result<Vec<f32>> {
         self.check_logits()?;
         let mut logits = vec![0.0; self.config().vocabulary];
-        self.scratch.logits.wait_copy_to_slice(0, &mut logits)?;
+        self.outputs().logits.wait_copy_to_slice(0, &mut logits)?;
         Ok(logits)
     }
 
@@ -248,9 +270,9 @@ impl Session {
     /// [`Error::NoTokens`] as for [`logits`](Self::logits), [`Error::Sampling`] if no logit is a finite number.
     pub fn sample(&self, sampler: &mut Sampler) -> Result<u32> {
         self.check_logits()?;
-        let logits = self.scratch.logits.wait_read::<f32>()?;
+        let logits = self.outputs().logits.wait_read::<f32>()?;
         if sampler.is_greedy() {
-            let best = self.scratch.best.wait_read::<u32>()?[0];
+            let best = self.outputs().best.wait_read::<u32>()?[0];
             // Infinity is the GPU's best: then the sampler looks through the others.
             if logits
                 .get(best as usize)
@@ -293,37 +315,86 @@ impl Session {
         }
     }
 
-    /// Commits the computation of the `rows` tokens that lie at `start` in the token buffer.
-    fn submit(&mut self, start: usize, rows: usize, outputs: Outputs<'_>) -> Result<Submission> {
-        let mut command_buffer = self.queue.command_buffer()?;
-        let mut pass = Pass::new(
+    /// The most rows of one pass.
+    fn batch(&self) -> usize {
+        self.parts[0].scratch.batch
+    }
+
+    /// Where the first device reads tokens.
+    fn tokens(&self) -> &Buffer {
+        &self.parts[0].scratch.tokens
+    }
+
+    /// The buffers of the last device, which has the logits.
+    fn outputs(&self) -> &Scratch {
+        &self.parts[self.parts.len() - 1].scratch
+    }
+
+    /// Commits the computation of the `rows` tokens that lie at `start` in the token buffer, on one device after the other.
+    fn submit(
+        &mut self,
+        start: usize,
+        rows: usize,
+        outputs: Outputs<'_>,
+        running: &mut Running,
+    ) -> Result<()> {
+        let past = self.position + start;
+        for index in 0..self.parts.len() {
+            let before = self.communicator.as_ref().filter(|_| index > 0);
+            if let Some(communicator) = before {
+                let (from, to) = (&self.parts[index - 1].scratch, &self.parts[index].scratch);
+                let bytes = rows * self.config().width * size_of::<f32>();
+                let (from, to) = (&from.hidden, &to.hidden);
+                running.sends(communicator.send(index - 1, from, 0..bytes, index, to, 0)?);
+            }
+            let mut command_buffer = self.parts[index].queue.command_buffer()?;
+            let mut pass = self.pass(index, &mut command_buffer)?;
+            pass.encode(start, rows, past, outputs)?;
+            let dispatches = pass.finish()?;
+            running.computes(command_buffer.commit()?);
+            self.counts.command_buffers += 1;
+            self.counts.dispatches += dispatches;
+        }
+        Ok(())
+    }
+
+    /// A pass through the layers of a device.
+    fn pass<'a, 'c>(
+        &'a self,
+        index: usize,
+        command_buffer: &'c mut CommandBuffer,
+    ) -> Result<Pass<'a, 'c>> {
+        let (stage, part) = (&self.model.stages()[index], &self.parts[index]);
+        Pass::new(
             &self.model,
-            &self.caches,
-            &self.scratch,
-            &mut command_buffer,
-        )?;
-        pass.encode(start, rows, self.position + start, outputs)?;
-        let dispatches = pass.finish()?;
-        let submission = command_buffer.commit()?;
-        self.counts.command_buffers += 1;
-        self.counts.dispatches += dispatches;
-        Ok(submission)
+            stage,
+            &part.caches,
+            &part.scratch,
+            command_buffer,
+        )
     }
 
     /// Compiles the kernels of decoding, short prompts and whole batches, by recording each into a command buffer that
     /// is dropped: which kernel computes a product depends on the number of rows.
     fn compile_kernels(&self) -> Result<()> {
-        for rows in [1, 8, 32, self.scratch.batch].map(|rows| rows.min(self.scratch.batch)) {
-            let mut command_buffer = self.queue.command_buffer()?;
-            let mut pass = Pass::new(
-                &self.model,
-                &self.caches,
-                &self.scratch,
-                &mut command_buffer,
-            )?;
-            pass.encode(0, rows, 0, Outputs::Last)?;
-            pass.finish()?;
+        for (index, part) in self.parts.iter().enumerate() {
+            for rows in [1, 8, 32, self.batch()].map(|rows| rows.min(self.batch())) {
+                let mut command_buffer = part.queue.command_buffer()?;
+                let mut pass = self.pass(index, &mut command_buffer)?;
+                pass.encode(0, rows, 0, Outputs::Last)?;
+                pass.finish()?;
+            }
         }
         Ok(())
     }
+}
+
+/// Joins the queues, so that a device has what the one before it computed before it goes on.
+fn communicator(model: &Model, parts: &[Part]) -> Result<Communicator> {
+    let queues = model
+        .devices()
+        .zip(parts)
+        .map(|(device, part)| Memory::new(device)?.transfer_queue(&part.queue));
+    let queues: Vec<_> = queues.collect::<metal_bridge::Result<_>>()?;
+    Ok(Communicator::with_queues(&queues)?)
 }

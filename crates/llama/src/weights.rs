@@ -1,6 +1,7 @@
 //! The weights of a model in GPU buffers: the mapped file itself if it can be used as it is.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::config::ModelConfig;
@@ -12,15 +13,27 @@ use metal_bridge::{Buffer, Device, StorageMode, page_size};
 /// The alignment of an offset into a buffer, in bytes: the widest load of any kernel needs it.
 const OFFSET_ALIGNMENT: u64 = 16;
 
-/// All weights of a model.
+const EMBEDDING: &str = "token_embd.weight";
+const OUTPUT_NORM: &str = "output_norm.weight";
+const OUTPUT: &str = "output.weight";
+
+/// The weights of a model that one device holds: some of its layers, and what comes before the first or after the last.
 #[derive(Debug)]
 pub(super) struct Weights {
-    pub embedding: Weight,
+    /// On the device of the first layer.
+    pub embedding: Option<Weight>,
     pub layers: Vec<LayerWeights>,
-    pub output_norm: Vector,
-    pub output: Weight,
+    /// On the device of the last layer.
+    pub output: Option<OutputWeights>,
     /// The angle by which each pair of a head turns from one position to the next.
     pub rope_frequencies: Buffer,
+}
+
+/// The weights after the last layer.
+#[derive(Debug)]
+pub(super) struct OutputWeights {
+    pub norm: Vector,
+    pub matrix: Weight,
 }
 
 /// The weights of one layer.
@@ -51,33 +64,87 @@ impl Vector {
 }
 
 impl Weights {
-    pub fn load(device: &Device, gguf: &Gguf, config: &ModelConfig) -> Result<Self> {
-        let mut loader = Loader::new(device, gguf)?;
+    /// The weights of these layers, for the device. Adds the names of their tensors to `used`.
+    pub fn load<'a>(
+        device: &'a Device,
+        gguf: &'a Gguf,
+        config: &ModelConfig,
+        layers: Range<usize>,
+        used: &'a mut BTreeSet<String>,
+    ) -> Result<Self> {
         let (width, vocabulary) = (config.width, config.vocabulary);
-        let embedding = loader.matrix("token_embd.weight", vocabulary, width)?;
-        let layers = (0..config.layers)
+        let (is_first, is_last) = (layers.start == 0, layers.end == config.layers);
+        let output_name = match gguf.tensor(OUTPUT) {
+            Ok(_) => OUTPUT,
+            // A model without such a matrix computes the logits with its embeddings.
+            Err(_) => EMBEDDING,
+        };
+        let is_needed = |name: &str| match layer_of(name) {
+            Some(layer) => layers.contains(&layer),
+            None => {
+                (is_first && name == EMBEDDING)
+                    || (is_last && [OUTPUT_NORM, output_name].contains(&name))
+            }
+        };
+        let mut loader = Loader::new(device, gguf, is_needed, used)?;
+        let embedding = is_first
+            .then(|| loader.matrix(EMBEDDING, vocabulary, width))
+            .transpose()?;
+        let layers = layers
             .map(|layer| loader.layer(layer, config))
             .collect::<Result<_>>()?;
-        let output_norm = loader.vector("output_norm.weight", width)?;
-        let output = if gguf.tensor("output.weight").is_ok() {
-            loader.matrix("output.weight", vocabulary, width)?
-        } else {
-            embedding.clone()
-        };
+        let output = is_last.then(|| {
+            Ok::<_, Error>(OutputWeights {
+                norm: loader.vector(OUTPUT_NORM, width)?,
+                matrix: match &embedding {
+                    Some(embedding) if output_name == EMBEDDING => embedding.clone(),
+                    _ => loader.matrix(output_name, vocabulary, width)?,
+                },
+            })
+        });
+        let output = output.transpose()?;
         let factors = loader.rope_factors(config)?;
         let base = f64::from(config.rope_base);
         let frequencies =
             rope_frequencies(base, config.rope_dim, config.rope_scale, factors.as_deref())?;
         let rope_frequencies = device.new_buffer_with_data(&frequencies, StorageMode::Shared)?;
-        loader.refuse_leftovers()?;
         Ok(Self {
             embedding,
             layers,
-            output_norm,
             output,
             rope_frequencies,
         })
     }
+}
+
+/// Bytes of the weights of each layer.
+pub(super) fn layer_sizes(gguf: &Gguf, layers: usize) -> Vec<u64> {
+    let mut sizes = vec![0u64; layers];
+    for tensor in gguf.tensors() {
+        if let Some(size) = layer_of(tensor.name()).and_then(|layer| sizes.get_mut(layer)) {
+            *size = size.saturating_add(tensor.byte_len());
+        }
+    }
+    sizes
+}
+
+/// Refuses a file with tensors that nothing has asked for, such as biases or experts: without them the results would be
+/// wrong.
+pub(super) fn refuse_leftovers(gguf: &Gguf, used: &BTreeSet<String>) -> Result<()> {
+    let mut tensors = gguf.tensors().iter();
+    match tensors.find(|tensor| !used.contains(tensor.name())) {
+        Some(tensor) => Err(Error::Unsupported(format!(
+            "the model has a tensor {:?}, which this engine does not use",
+            tensor.name()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The number of the layer that a tensor belongs to, by its name.
+fn layer_of(name: &str) -> Option<usize> {
+    let (layer, _) = name.strip_prefix("blk.")?.split_once('.')?;
+    layer.parse().ok()
 }
 
 /// A range of the file that one buffer covers.
@@ -94,20 +161,29 @@ struct Loader<'a> {
     windows: Vec<Window>,
     /// Bytes of tensors that were copied.
     copied: u64,
-    used: BTreeSet<&'a str>,
+    used: &'a mut BTreeSet<String>,
 }
 
 impl<'a> Loader<'a> {
-    fn new(device: &'a Device, gguf: &'a Gguf) -> Result<Self> {
+    fn new(
+        device: &'a Device,
+        gguf: &'a Gguf,
+        is_needed: impl Fn(&str) -> bool,
+        used: &'a mut BTreeSet<String>,
+    ) -> Result<Self> {
         let mut loader = Self {
             device,
             gguf,
             windows: Vec::new(),
             copied: 0,
-            used: BTreeSet::new(),
+            used,
         };
+        let needed = gguf
+            .tensors()
+            .iter()
+            .filter(|tensor| is_needed(tensor.name()));
         let limit = device.limits().max_buffer_length;
-        for (start, end) in windows(gguf.tensors(), gguf.file_size(), page_size() as u64, limit) {
+        for (start, end) in windows(needed, page_size() as u64, limit) {
             let range = start as usize..end as usize;
             let buffer = device.new_buffer_with_mmap(Arc::clone(gguf.map()), range)?;
             loader.windows.push(Window { start, end, buffer });
@@ -193,7 +269,7 @@ impl<'a> Loader<'a> {
                 expected: shape.to_vec(),
             });
         }
-        self.used.insert(tensor.name());
+        self.used.insert(tensor.name().to_owned());
         Ok(tensor)
     }
 
@@ -236,34 +312,18 @@ impl<'a> Loader<'a> {
             }
         }
     }
-
-    /// Refuses a file with tensors that nothing has asked for, such as biases or experts: without them the results
-    /// would be wrong.
-    fn refuse_leftovers(&self) -> Result<()> {
-        match self
-            .gguf
-            .tensors()
-            .iter()
-            .find(|tensor| !self.used.contains(tensor.name()))
-        {
-            Some(tensor) => Err(Error::Unsupported(format!(
-                "the model has a tensor {:?}, which this engine does not use",
-                tensor.name()
-            ))),
-            None => Ok(()),
-        }
-    }
 }
 
-/// Page-aligned ranges of the file, of at most `limit` bytes each, that together hold every tensor which fits into
-/// one: a single range if the file is no larger than that.
-fn windows(tensors: &[TensorInfo], file_size: u64, page: u64, limit: u64) -> Vec<(u64, u64)> {
+/// Page-aligned ranges of the file, of at most `limit` bytes each, that together hold each of the tensors that fits into one.
+/// Tensors that follow each other share a range if they fit.
+fn windows<'a>(
+    tensors: impl Iterator<Item = &'a TensorInfo>,
+    page: u64,
+    limit: u64,
+) -> Vec<(u64, u64)> {
     // The bridge rounds a range up to whole pages.
     let fits = |start: u64, end: u64| (end - start).next_multiple_of(page) <= limit;
-    if fits(0, file_size) {
-        return vec![(0, file_size)];
-    }
-    let mut by_offset: Vec<&TensorInfo> = tensors.iter().collect();
+    let mut by_offset: Vec<&TensorInfo> = tensors.collect();
     by_offset.sort_unstable_by_key(|tensor| tensor.offset());
     let mut windows: Vec<(u64, u64)> = Vec::new();
     for tensor in by_offset {
@@ -272,7 +332,9 @@ fn windows(tensors: &[TensorInfo], file_size: u64, page: u64, limit: u64) -> Vec
             tensor.offset() + tensor.byte_len(),
         );
         match windows.last_mut() {
-            Some(window) if fits(window.0, end) => window.1 = end,
+            Some(window) if start <= window.1.next_multiple_of(page) && fits(window.0, end) => {
+                window.1 = end.max(window.1);
+            }
             _ if fits(start, end) => windows.push((start, end)),
             _ => {}
         }
@@ -301,8 +363,11 @@ mod tests {
             .unwrap();
         let gguf = Gguf::open(file.path()).unwrap();
         let size = gguf.file_size();
-        assert_eq!(windows(gguf.tensors(), size, 4096, u64::MAX), [(0, size)]);
-        let small = windows(gguf.tensors(), size, 4096, 32_768);
+        let tensors = || gguf.tensors().iter();
+        let last = gguf.tensors().last().unwrap();
+        let end = last.offset() + last.byte_len();
+        assert_eq!(windows(tensors(), 4096, u64::MAX), [(0, end)]);
+        let small = windows(tensors(), 4096, 32_768);
         assert_eq!(small.len(), 2);
         for (start, end) in &small {
             assert_eq!(start % 4096, 0);
@@ -315,5 +380,9 @@ mod tests {
                 .any(|window| window.0 <= tensor.offset() && end <= window.1);
             assert_eq!(covered, index != 3);
         }
+        // What lies between the first and the last of these is not in the ranges.
+        let apart = windows(tensors().filter(|t| t.name() != "3"), 4096, u64::MAX);
+        assert_eq!(apart.len(), 2);
+        assert!(apart[1].0 - apart[0].1 > 390_000, "{apart:?}");
     }
 }

@@ -242,6 +242,31 @@ mod with_a_metal {
         assert_code(&output, 3);
     }
 
+    #[cfg(software_metal)]
+    #[test]
+    fn several_devices_tell_the_same_story() {
+        let generate = |choice: &[&str]| {
+            let mut command = command(&["generate", "-m", MODEL, "-n", "20", "Once upon a time"]);
+            command.args(choice).env("SOFTWARE_METAL_DEVICES", "2");
+            command.output().unwrap()
+        };
+        let story = |output: &Output| {
+            assert_code(output, 0);
+            text(&output.stdout).to_owned()
+        };
+        let one = generate(&[]);
+        let both = generate(&["--devices", "0,1"]);
+        assert_eq!(story(&one), story(&both));
+        // A command buffer for each device and token.
+        assert!(text(&one.stderr).contains("GPU      20 command buffers"));
+        assert!(text(&both.stderr).contains("GPU      40 command buffers"));
+        assert_code(&generate(&["--devices", "0,1", "--device", "0"]), 2);
+        assert_code(&generate(&["--devices", "0,7"]), 3);
+        let output = generate(&["--devices", "0,0,0,1,1"]);
+        assert_code(&output, 1);
+        assert!(text(&output.stderr).contains("takes from 1 to 4 devices, not 5"));
+    }
+
     #[test]
     fn nobody_reading_is_not_a_failure() {
         let mut child = command(&["generate", "-m", MODEL, "Once upon a time"])

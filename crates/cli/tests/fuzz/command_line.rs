@@ -74,9 +74,11 @@ const GENERATE: &[Choice] = &[
     ("--top-p", NUMBERS),
     ("--seed", NUMBERS),
     ("--device", NUMBERS),
+    ("--devices", DEVICES),
     ("--no-prompt", &[]),
     ("--quiet", &[]),
 ];
+const DEVICES: &[&str] = &["0", "0,0", "0,0,0,0,0", "0,1", "0,", "", "x", "-1"];
 const BENCH: &[Choice] = &[
     ("--model", MODELS),
     ("--prompt-tokens", NUMBERS),
@@ -84,6 +86,7 @@ const BENCH: &[Choice] = &[
     ("--repetitions", &["1", "0", "x"]),
     ("--synthetic", &["llama"]),
     ("--device", NUMBERS),
+    ("--devices", DEVICES),
     ("--json", &[]),
 ];
 const INFO: &[Choice] = &[("--json", &[]), ("--device", NUMBERS)];
@@ -313,7 +316,7 @@ fn judge(call: &Call, output: &Output) -> Result<(), String> {
     let given = |name: &str| call.arguments.iter().any(|argument| argument == name);
     match output.status.code() {
         Some(0..=2) => {}
-        Some(3) if given("--device") || cfg!(not(metal_backend)) => {}
+        Some(3) if given("--device") || given("--devices") || cfg!(not(metal_backend)) => {}
         code => return wrong(format!("exit code {code:?}")),
     }
     if [

@@ -1,6 +1,8 @@
 //! The engine: what it computes, where it ends, what it refuses and what it leaves behind.
 #![cfg(metal_backend)]
 
+#[cfg(software_metal)]
+mod devices;
 mod exact;
 #[cfg(software_metal)]
 mod failures;
