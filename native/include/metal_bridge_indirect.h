@@ -114,7 +114,9 @@ mtb_status mtb_compute_encoder_dispatch_threadgroups_indirect(mtb_compute_encode
                                                               size_t offset, mtb_size threads_per_threadgroup,
                                                               mtb_error **error);
 /* resetCommandsInBuffer:withRange: when the GPU comes to it, these commands do nothing any more. The pipelines and
- * buffers stay alive until the commands are encoded again or reset by the CPU. */
+ * buffers stay alive until the commands are encoded again or reset by the CPU. From this call on the CPU may encode
+ * them again, which resets them first, whether the GPU has come to it or never will. Barriers do not count as encoding.
+ */
 mtb_status mtb_blit_encoder_reset_commands(mtb_blit_encoder *encoder, mtb_indirect_command_buffer *commands,
                                            size_t first, size_t count, mtb_error **error);
 /* optimizeIndirectCommandBuffer:withRange: changes nothing but how fast the commands execute. */

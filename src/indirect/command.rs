@@ -129,13 +129,11 @@ impl<'a> IndirectComputeCommand<'a> {
     ///
     /// [`Error::Internal`](crate::Error::Internal).
     pub fn set_barrier(&mut self) -> Result<()> {
-        self.encode(
-            // SAFETY: the commands are live, and this thread's while the lock is held.
-            |raw, index| unsafe {
-                check(|error| sys::mtb_indirect_command_set_barrier(raw, index, error))
-            },
-            |_| {},
-        )
+        // Nothing else changes, so nothing is forgotten.
+        let state = self.commands.lock("IndirectComputeCommand")?;
+        let raw = state.handle.as_ptr();
+        // SAFETY: the commands are live, and this thread's while the lock is held.
+        unsafe { check(|error| sys::mtb_indirect_command_set_barrier(raw, self.index, error)) }
     }
 
     /// Undoes [`set_barrier`](IndirectComputeCommand::set_barrier) (`clearBarrier`).
@@ -144,13 +142,11 @@ impl<'a> IndirectComputeCommand<'a> {
     ///
     /// [`Error::Internal`](crate::Error::Internal).
     pub fn clear_barrier(&mut self) -> Result<()> {
-        self.encode(
-            // SAFETY: the commands are live, and this thread's while the lock is held.
-            |raw, index| unsafe {
-                check(|error| sys::mtb_indirect_command_clear_barrier(raw, index, error))
-            },
-            |_| {},
-        )
+        // Nothing else changes, so nothing is forgotten.
+        let state = self.commands.lock("IndirectComputeCommand")?;
+        let raw = state.handle.as_ptr();
+        // SAFETY: the commands are live, and this thread's while the lock is held.
+        unsafe { check(|error| sys::mtb_indirect_command_clear_barrier(raw, self.index, error)) }
     }
 
     /// Launches the kernel on a grid of `threads` (`concurrentDispatchThreads:threadsPerThreadgroup:`), whenever the

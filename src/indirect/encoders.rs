@@ -177,7 +177,9 @@ impl ComputeEncoder<'_> {
 impl BlitEncoder<'_> {
     /// Makes commands that do nothing of those in the range when the GPU comes to this
     /// (`resetCommandsInBuffer:withRange:`). They keep their pipelines and buffers, and executing them counts as using
-    /// these, until they are encoded again or [reset](IndirectCommandBuffer::reset).
+    /// these, until they are encoded again or [reset](IndirectCommandBuffer::reset). They may be encoded again once the command
+    /// buffer has completed or is dropped: that resets them first, even if the GPU never came to this. Barriers do not count as
+    /// encoding.
     ///
     /// # Errors
     ///

@@ -151,7 +151,10 @@ mtb_status mtb_blit_encoder_reset_commands(mtb_blit_encoder *encoder, mtb_indire
     REQUIRE(check_blit(encoder, commands, first, count, error, __func__));
     if (count == 0) return MTB_OK;
     REQUIRE(keep(ENCODER_BASE(encoder), commands, error, __func__));
-    for (size_t i = 0; i < count; i++) commands->commands[first + i].is_reset_by_gpu = true;
+    for (size_t i = first; i < first + count; i++) {
+        commands->commands[i].is_reset_by_gpu = true;
+        commands->commands[i].barrier_after_reset = false;
+    }
     [(id<MTLBlitCommandEncoder>)ENCODER_BASE(encoder)->metal resetCommandsInBuffer:commands->metal
                                                                          withRange:NSMakeRange(first, count)];
     return MTB_OK;

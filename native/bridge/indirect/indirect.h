@@ -17,6 +17,8 @@ typedef struct mtbi_indirect_command {
     bool has_dispatch;
     /* A blit encoder has reset the command, or will. What it had is kept until the CPU encodes it again. */
     bool is_reset_by_gpu;
+    /* The CPU has set a barrier since then. */
+    bool barrier_after_reset;
     mtb_size group;
 } mtbi_indirect_command;
 

@@ -106,9 +106,12 @@ static mtb_status check_command(const mtb_indirect_command_buffer *commands, siz
 
 /* What the GPU has reset, the CPU begins anew. */
 static id<MTLIndirectComputeCommand> open_command(mtb_indirect_command_buffer *commands, size_t index) {
-    if (commands->commands[index].is_reset_by_gpu) {
+    const mtbi_indirect_command *command = &commands->commands[index];
+    if (command->is_reset_by_gpu) {
+        const bool barrier = command->barrier_after_reset;
         [commands->metal resetWithRange:NSMakeRange(index, 1)];
         mtbi_indirect_forget(commands, index, 1);
+        if (barrier) [[commands->metal indirectComputeCommandAtIndex:index] setBarrier];
     }
     return [commands->metal indirectComputeCommandAtIndex:index];
 }
@@ -238,7 +241,9 @@ mtb_status mtb_indirect_command_set_barrier(mtb_indirect_command_buffer *command
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(check_command(commands, index, error, __func__));
-    [open_command(commands, index) setBarrier];
+    /* Nothing else changes: the reset by the GPU may never run. */
+    [[commands->metal indirectComputeCommandAtIndex:index] setBarrier];
+    commands->commands[index].barrier_after_reset = true;
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
@@ -247,7 +252,8 @@ mtb_status mtb_indirect_command_clear_barrier(mtb_indirect_command_buffer *comma
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(check_command(commands, index, error, __func__));
-    [open_command(commands, index) clearBarrier];
+    [[commands->metal indirectComputeCommandAtIndex:index] clearBarrier];
+    commands->commands[index].barrier_after_reset = false;
     return MTB_OK;
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }

@@ -11,6 +11,7 @@ struct smtl_order {
     smtl_moment moment{};
     smtl_clock seen; /* of the moment */
     bool concurrent = false;
+    bool in_commands = false; /* those of an indirect command buffer, which one call executes */
 };
 
 namespace smtl::sanitize {
@@ -100,8 +101,15 @@ void smtl_order_begin_encoder(smtl_order *order, bool concurrent) {
 
 void smtl_order_barrier(smtl_order *order) { ++order->moment.phase; }
 
-smtl_moment smtl_order_launch(smtl_order *order) {
+void smtl_order_begin_commands(smtl_order *order) {
     if (!order->concurrent) ++order->moment.phase;
+    order->in_commands = true;
+}
+
+void smtl_order_end_commands(smtl_order *order) { order->in_commands = false; }
+
+smtl_moment smtl_order_launch(smtl_order *order) {
+    if (!order->concurrent && !order->in_commands) ++order->moment.phase;
     return order->moment;
 }
 

@@ -61,6 +61,10 @@ smtl_clock *smtl_order_known(void);
 void smtl_order_begin_command_buffer(smtl_order *order, const smtl_clock *known);
 void smtl_order_begin_encoder(smtl_order *order, bool concurrent);
 void smtl_order_barrier(smtl_order *order);
+/* What one call executes of an indirect command buffer: its launches have no order but that of barriers, in a serial
+ * encoder too. */
+void smtl_order_begin_commands(smtl_order *order);
+void smtl_order_end_commands(smtl_order *order);
 smtl_moment smtl_order_launch(smtl_order *order);
 /* What is done once the queue has come as far as now, for the caller to free. */
 smtl_clock *smtl_order_now(const smtl_order *order);

@@ -1,6 +1,7 @@
 //! Indirect command buffers.
 
 mod lifetimes;
+mod order;
 mod refusals;
 mod results;
 mod uses;

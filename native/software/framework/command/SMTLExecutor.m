@@ -81,6 +81,12 @@ static bool postpone(smtl_unordered *unordered, const smtl_launch *launch, smtl_
     return true;
 }
 
+/* What comes later begins when all before has ended. */
+static bool barrier(smtl_replay *replay) {
+    if (replay->execution->order != NULL) smtl_order_barrier(replay->execution->order);
+    return flush(replay);
+}
+
 static bool begin_encoder(smtl_replay *replay, bool concurrent) {
     if (!flush(replay)) return false;
     memset(&replay->bindings, 0, sizeof replay->bindings);
@@ -125,7 +131,7 @@ static bool run_indirect(smtl_replay *replay, const smtl_record_launch_indirect 
 static bool run_command(smtl_replay *replay, const SMTLIndirectCommandBuffer *commands, NSUInteger index) {
     const smtl_indirect_command *command = &commands->_commands[index];
     smtl_launch launch;
-    if (command->barrier && !flush(replay)) return false;
+    if (command->barrier && !barrier(replay)) return false;
     if (!command->launches || is_empty(command->threads_per_grid) || is_empty(command->threads_per_threadgroup))
         return true;
     const char *problem = SMTLPrepareIndirectCommand(commands, command, replay->pipeline, &replay->bindings, &launch);
@@ -144,8 +150,11 @@ static bool run_commands(smtl_replay *replay, const smtl_record_execute *record)
     }
     const bool shuffled = replay->shuffled;
     replay->shuffled = smtl_settings_get()->shuffle.on;
+    smtl_order *const order = replay->execution->order;
+    if (order != NULL) smtl_order_begin_commands(order);
     bool finished = true;
     for (NSUInteger i = 0; i < length && finished; i++) finished = run_command(replay, commands, location + i);
+    if (order != NULL) smtl_order_end_commands(order);
     replay->shuffled = shuffled;
     return finished && (shuffled || flush(replay));
 }
@@ -173,9 +182,7 @@ static bool run_record(smtl_record *record, smtl_replay *replay) {
     smtl_launch *bindings = &replay->bindings;
     switch ((smtl_op)record->op) {
     case SMTL_OP_BEGIN_ENCODER: return begin_encoder(replay, record->index != 0);
-    case SMTL_OP_BARRIER:
-        if (replay->execution->order != NULL) smtl_order_barrier(replay->execution->order);
-        return flush(replay);
+    case SMTL_OP_BARRIER: return barrier(replay);
     case SMTL_OP_SET_PIPELINE:
         replay->pipeline = ((const smtl_set_pipeline *)record)->pipeline;
         bindings->kernel = replay->pipeline->_kernel;
