@@ -39,7 +39,8 @@ asm(".text\n"
     "andq $-0x10000000, %rdi\n"
     ENTRY("smtl_enter_finished", "smtl_on_finished")
     ENTRY("smtl_enter_barrier", "smtl_on_barrier")
-    ENTRY("smtl_enter_exchange", "smtl_on_exchange"));
+    ENTRY("smtl_enter_exchange", "smtl_on_exchange")
+    ENTRY("smtl_enter_poll", "smtl_on_poll"));
 
 #elif defined(__aarch64__)
 
@@ -82,7 +83,8 @@ asm(".text\n"
     "and x0, x0, #0xfffffffff0000000\n"
     ENTRY("smtl_enter_finished", "smtl_on_finished")
     ENTRY("smtl_enter_barrier", "smtl_on_barrier")
-    ENTRY("smtl_enter_exchange", "smtl_on_exchange"));
+    ENTRY("smtl_enter_exchange", "smtl_on_exchange")
+    ENTRY("smtl_enter_poll", "smtl_on_poll"));
 
 #else
 #error "context switches are written for x86-64 and AArch64"

@@ -18,11 +18,13 @@ void smtl_start_fiber();
 void smtl_enter_barrier();
 void smtl_enter_exchange();
 void smtl_enter_finished();
+void smtl_enter_poll();
 
 /* The engine's functions that they call. */
 const smtl_context *smtl_on_barrier(smtl_core *core, uint32_t site, const void *value, uint32_t memory);
 const smtl_context *smtl_on_exchange(smtl_core *core, uint32_t site, const void *value, uint32_t size);
 const smtl_context *smtl_on_finished(smtl_core *core);
+const smtl_context *smtl_on_poll(smtl_core *core, uint32_t site);
 }
 
 #endif

@@ -30,6 +30,7 @@ core::core() {
     enter_barrier = smtl_enter_barrier;
     enter_exchange = smtl_enter_exchange;
     enter_finished = smtl_enter_finished;
+    enter_poll = smtl_enter_poll;
 }
 
 bool core::owns(const void *address) const {
@@ -41,7 +42,7 @@ void core::bind_launch(smtl::launch &launch) {
     run = launch.kernel->image->run;
     scheduler_stack = stacks.scheduler_top();
     blocks = launch.kernel->blocks;
-    shuffle = launch.shuffle.on && blocks;
+    shuffle = launch.shuffle.on && (blocks || launch.kernel->polls);
     syncs_simdgroups = !shuffle;
     takes_turns = !shuffle && launch.checks == nullptr;
     chunk_next = chunk_end = threadgroups_run = 0;
@@ -72,12 +73,15 @@ bool core::prepare_checks(std::string &problem) {
 
 uint64_t core::run_launch(smtl::launch &launch, progress_watch *watching) {
     current = &launch;
+    next_resident = this;
     if (std::string problem; launch.checks != nullptr && !prepare_checks(problem)) {
         launch.fail(SMTL_FAILURE_MEMORY, "kernel '" + std::string(launch.kernel->image->name) + "': " + problem);
         return 0;
     }
     bind_launch(launch);
     watch = watching;
+    resident_set in_turns(*this, launch);
+    residents = &in_turns;
     if (!next_threadgroup()) return 0;
     running_stack = stacks.take();
     {
@@ -86,11 +90,9 @@ uint64_t core::run_launch(smtl::launch &launch, progress_watch *watching) {
         const address_sanitizer::arena_scope stacks_in_use(this, SMTL_ARENA_SIZE);
         smtl_enter_native(this, start_context(), &native_stack);
     }
-    if (fault_signal == 0)
-        stacks.give_back(running_stack);
-    else
-        launch.fail(fault_kind(), describe_fault());
-    return threadgroups_run;
+    if (const core &last = in_turns.running(); last.fault_signal != 0)
+        launch.fail(last.fault_kind(), last.describe_fault());
+    return in_turns.threadgroups_run();
 }
 
 bool core::next_chunk() {
@@ -124,8 +126,13 @@ void core::set_threadgroups(uint64_t linear) {
     copy_extent(threadgroup_position, position);
     copy_extent(threadgroup_size, size);
     threadgroup_run = 1;
+    if (launch.kernel->polls) {
+        blocks = launch.kernel->blocks || shuffle;
+        threads_apart = blocks;
+        thread = 0;
+    }
+    thread_count = uint32_t(size.volume());
     if (blocks) {
-        thread_count = uint32_t(size.volume());
         random_state = smtl_mix(launch.shuffle.value ^ smtl_mix(linear));
         reset_threads();
     } else if (launch.runs_in_rows() && size.x == launch.threadgroup.x) {

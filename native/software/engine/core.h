@@ -3,7 +3,8 @@
  *
  * A kernel whose threads never block runs a threadgroup as a plain loop on one fiber. Otherwise each thread needs a
  * fiber. It takes that of the thread before it if that thread has ended, and a new one if that thread waits in a
- * barrier or an exchange of its simdgroup. Each simdgroup has a bit mask of the lanes that can run. */
+ * barrier or an exchange of its simdgroup. Each simdgroup has a bit mask of the lanes that can run. A kernel whose
+ * threads may wait for atomics begins a threadgroup as a plain loop; its threads part when one has waited in vain. */
 #ifndef SMTL_CORE_STATE_H
 #define SMTL_CORE_STATE_H
 
@@ -39,6 +40,7 @@ struct alignas(128) simdgroup {
     uint32_t ready; /* lanes that can run */
     uint32_t unstarted; /* those of them that have not started */
     uint32_t at_barrier; /* lanes that wait in a threadgroup barrier */
+    uint32_t polling; /* lanes that have waited for an atomic to change since they could run, and others that cannot */
     uint32_t open_count; /* exchanges in which lanes wait */
     uint32_t meetings; /* exchanges that completed while other lanes waited in the present threadgroup barrier */
     uint32_t completed; /* index of the exchange that completed last */
@@ -46,12 +48,27 @@ struct alignas(128) simdgroup {
     uint8_t open[simd_width];
 };
 
+class resident_set;
+
 struct core : smtl_core {
     core();
 
     /* Runs threadgroups of the launch until none is left or the launch has failed. Returns how many it ran. The watch
      * may be NULL. */
     uint64_t run_launch(smtl::launch &launch, progress_watch *watch);
+    /* For a core that executes threadgroups in turns with `first`, on the same thread of the host: begins with another
+     * threadgroup. NULL if none is left. */
+    const smtl_context *start_beside(const core &first);
+    /* The threads go on that wait for atomics to change. */
+    const smtl_context *resume();
+    /* Their `threadgroup` variables leave the place where the kernel looks for them, and come back. */
+    void park_static_memory();
+    void restore_static_memory();
+    /* What all threads of the threadgroup have come to: their stacks, and what they have read of atomics. */
+    uint64_t digest_threads() const;
+    /* The threadgroup, and where a thread of it waits for an atomic to change. */
+    std::string describe_poll() const;
+    const smtl_context *native_context();
     /* Ends the kernel, so that the launch fails, and returns the context to continue instead. The fault handler calls
      * this, so it takes no lock and allocates nothing. */
     const smtl_context *abandon_kernel(int signal_number, const void *address);
@@ -67,8 +84,11 @@ struct core : smtl_core {
     const smtl_context *barrier(uint32_t site, uint32_t memory);
     const smtl_context *meet(uint32_t site, const void *value, uint32_t size);
     const smtl_context *finished();
+    const smtl_context *poll(uint32_t site);
 
     stack_set stacks;
+    core *next_resident; /* a circle: those of the launch that are on this thread of the host */
+    uint64_t threadgroups_run;
 
 private:
     void bind_launch(smtl::launch &launch);
@@ -91,6 +111,8 @@ private:
     uint32_t region_depth() const;
     open_exchange &find_exchange(simdgroup &group, uint32_t site);
     void complete_exchange(simdgroup &group);
+    bool complete_syncs();
+    void part_threads();
 
     uint32_t pick();
     uint32_t pick_farther() const;
@@ -104,11 +126,15 @@ private:
     bool goes_before(const simdgroup &group, const open_exchange &one, const open_exchange &other) const;
     const smtl_context *proceed_from(uint32_t first);
     const smtl_context *schedule();
+    const smtl_context *continue_thread();
+    const smtl_context *next_in_turn();
+    uint32_t count_ready() const;
     const smtl_context *start_context();
-    const smtl_context *native_context();
 
     uint32_t thread_count, alive, waiting_at_barrier;
     uint32_t barrier_site; /* the site of the last thread that came to a barrier */
+    uint32_t poll_site; /* the site of the last thread that waited for an atomic to change */
+    uint32_t polls_left; /* before another threadgroup has its turn: one for each thread that can run */
     uint32_t simdgroup_count;
     uint32_t running_stack; /* the stack of a thread that starts or has ended; `stack_of` has the others */
     bool blocks, shuffle;
@@ -118,7 +144,8 @@ private:
 
     smtl::launch *current;
     progress_watch *watch;
-    uint64_t chunk_next, chunk_end, threadgroups_run;
+    resident_set *residents;
+    uint64_t chunk_next, chunk_end;
     size_t dynamic_memory;
     void *native_stack;
 
@@ -127,9 +154,45 @@ private:
 
     uint16_t stack_of[max_threads_per_threadgroup];
     simdgroup simdgroups[max_simdgroups];
+    unsigned char parked_memory[SMTL_MAX_THREADGROUP_MEMORY];
     alignas(threadgroup_memory_alignment) unsigned char memory[SMTL_MAX_THREADGROUP_MEMORY +
                                                                SMTL_BUFFER_SLOTS * threadgroup_memory_alignment];
     open_exchange exchanges[max_simdgroups][exchanges_per_simdgroup];
+};
+
+/* The threadgroups of a launch that one thread of the host executes, each on a core of its own. They take turns: if all
+ * threads of one wait in loops for atomics to change, another goes on or starts. */
+class resident_set {
+public:
+    resident_set(core &first, smtl::launch &launch);
+    ~resident_set();
+    resident_set(const resident_set &) = delete;
+    resident_set &operator=(const resident_set &) = delete;
+
+    /* All threads of `waiting` that can run have polled in vain. The context to continue. */
+    const smtl_context *next(core &waiting);
+    /* The core has no threadgroup left. The context to continue. */
+    const smtl_context *retire(core &done);
+    core &running() const { return *running_; }
+    uint64_t threadgroups_run() const;
+
+private:
+    const smtl_context *start_another(core &waiting);
+    core *spare_core();
+    core &pick(core &waiting);
+    const smtl_context *go_on_with(core &next);
+    template <class Visit> void visit_residents(Visit visit) const;
+    bool waits_in_vain();
+    void fail_deadlock(const core &waiting);
+
+    smtl::launch &launch_;
+    core &first_;
+    core *running_;
+    core *retired_ = nullptr; /* a list: their threadgroups have ended, and there were no others */
+    uint64_t retired_run_ = 0;
+    uint64_t random_state_;
+    /* Of waiting in vain. */
+    uint64_t turns_ = 0, digest_ = 0, vain_round_ = 0;
 };
 
 }  // namespace smtl

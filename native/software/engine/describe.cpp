@@ -84,6 +84,10 @@ std::string core::describe_waiting() const {
     return text;
 }
 
+std::string core::describe_poll() const {
+    return describe_threadgroup() + " in line " + std::to_string(line_of(poll_site)) + describe_waiting();
+}
+
 void core::fail_deadlock(const simdgroup &group) {
     const open_exchange &exchange = exchanges[&group - simdgroups][group.completed];
     current->fail(SMTL_FAILURE_TIMEOUT,

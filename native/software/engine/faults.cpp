@@ -144,6 +144,8 @@ void install_fault_handlers() {
     });
 }
 
+void set_running_core(core &running) { running_core = &running; }
+
 fault_scope::fault_scope(core &running) : outer_(running_core) {
     [[clang::always_destroy]] static thread_local signal_stack stack;
     (void)stack;

@@ -9,6 +9,9 @@ struct core;
 /* Installs handlers for the signals of faults, once for the process. They pass on signals that no kernel caused. */
 void install_fault_handlers();
 
+/* The calling thread goes on on the stacks of another core of the same launch. */
+void set_running_core(core &running);
+
 /* While it lives, faults of the calling thread on `core`'s stacks end the kernel. */
 class fault_scope {
 public:

@@ -43,11 +43,11 @@ int read_segments(dl_phdr_info *info, size_t, void *data) {
     return 1;
 }
 
-/* Tells the kernel's code that it blocks; see `smtl::blocking` in the library's core.h. */
-bool set_blocking_flags(const smtl_kernel_image &image) {
-    for (const smtl_blocking_site *site = image.blocking_begin; site != image.blocking_end; ++site)
+/* Tells the kernel's code that it blocks, or polls; see `smtl::blocking` in the library's core.h. */
+bool set_flags(const smtl_marked_site *begin, const smtl_marked_site *end) {
+    for (const smtl_marked_site *site = begin; site != end; ++site)
         *reinterpret_cast<bool *>(reinterpret_cast<intptr_t>(site) + site->flag_offset) = true;
-    return image.blocking_begin != image.blocking_end;
+    return begin != end;
 }
 
 void find_used_arguments(smtl_kernel &kernel) {
@@ -107,7 +107,8 @@ smtl_kernel *load(const char *path, const char *entry, std::string &problem) {
         if (kernel->checks == nullptr) return nullptr;
         kernel->static_threadgroup_memory = kernel->checks->threadgroup_memory();
     }
-    kernel->blocks = set_blocking_flags(*kernel->image);
+    kernel->blocks = set_flags(kernel->image->blocking_begin, kernel->image->blocking_end);
+    kernel->polls = set_flags(kernel->image->polling_begin, kernel->image->polling_end);
     find_used_arguments(*kernel);
     return kernel.release();
 }

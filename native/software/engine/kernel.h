@@ -22,6 +22,8 @@ struct smtl_kernel {
     /* Where its machine code is. */
     uintptr_t code_begin = 0, code_end = 0;
     bool blocks = false;
+    /* Its threads may wait in loops for atomics to change. */
+    bool polls = false;
     /* NULL if the kernel is not instrumented. */
     std::unique_ptr<smtl::kernel_checks> checks;
     /* Arguments that the machine code uses, a bit for each index. */

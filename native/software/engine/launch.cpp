@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "support/clock.h"
 #include "support/random.h"
 
 namespace smtl {
@@ -46,13 +47,55 @@ extent launch::position_of(uint64_t number) const {
 uint32_t launch::stacks_needed() const {
     const extent largest = {std::min(threadgroup.x, grid.x), std::min(threadgroup.y, grid.y),
                             std::min(threadgroup.z, grid.z)};
-    return kernel->blocks ? uint32_t(largest.volume()) : 1;
+    return kernel->blocks || kernel->polls ? uint32_t(largest.volume()) : 1;
 }
 
 void launch::fail(smtl_failure kind, std::string message) {
     if (failed.exchange(true)) return;
     failure_kind = kind;
     failure = std::move(message);
+}
+
+bool launch::become_resident() {
+    if (!kernel->polls) return true;
+    uint32_t present = residents.load();
+    while (present < resident_limit)
+        if (residents.compare_exchange_weak(present, present + 1)) return true;
+    return false;
+}
+
+void launch::leave_resident() {
+    if (kernel->polls) residents.fetch_sub(1);
+}
+
+void launch::join_waiting() {
+    const std::lock_guard lock(waiting_mutex_);
+    ++waiting_members_;
+    vain_rounds_ = 0;
+}
+
+/* The round ends, so that nobody waits for one who has left. */
+void launch::leave_waiting() {
+    const std::lock_guard lock(waiting_mutex_);
+    --waiting_members_;
+    waiting_arrived_ = 0;
+    ++waiting_round_;
+    vain_rounds_ = 0;
+}
+
+bool launch::waits_in_vain(uint64_t &round, bool changed) {
+    constexpr uint64_t least_rounds = 4, least_ns = 1'000'000'000;
+    const std::lock_guard lock(waiting_mutex_);
+    if (changed) vain_rounds_ = 0;
+    if (round != waiting_round_) {
+        round = waiting_round_;
+        if (++waiting_arrived_ == waiting_members_) {
+            waiting_arrived_ = 0;
+            ++waiting_round_;
+            if (vain_rounds_++ == 0) vain_since_ = smtl_now_ns();
+        }
+    }
+    return vain_rounds_ >= least_rounds && smtl_now_ns() - vain_since_ >= least_ns;
 }
 
 std::string describe_address(const smtl_launch &given, const void *address) {

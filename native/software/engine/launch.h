@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <string>
 
 #include "kernel.h"
@@ -28,6 +29,7 @@ struct launch {
     uint64_t chunk; /* threadgroups that a core takes at a time */
     smtl_seed shuffle;
     bool poison;
+    uint32_t resident_limit; /* of threadgroups that have started and not ended */
     /* NULL: nothing is checked. */
     launch_checks *checks = nullptr;
 
@@ -37,6 +39,7 @@ struct launch {
     alignas(64) std::atomic<bool> failed{false};
     smtl_failure failure_kind = SMTL_FAILURE_NONE;
     std::string failure;
+    std::atomic<uint32_t> residents{0}; /* counted if the kernel polls */
 
     /* The threadgroup that is the `step`th to run. */
     uint64_t in_order(uint64_t step) const;
@@ -46,8 +49,23 @@ struct launch {
     /* Whether successive numbers are neighbours in x, and the engine does nothing between their threadgroups. */
     bool runs_in_rows() const { return threadgroups.y == 1 && !shuffle.on && !poison && checks == nullptr; }
     void fail(smtl_failure kind, std::string message);
+    /* One more threadgroup may start. False if as many are resident as may be. */
+    bool become_resident();
+    void leave_resident();
+    /* Threads of the host that execute threadgroups of a kernel that polls. */
+    void join_waiting();
+    void leave_waiting();
+    /* One of them has gone around its threadgroups, and all waited for atomics to change. `changed`: not as they waited
+     * before. `round` is the thread's own, zero at first. True if all threads of the host have come here again and
+     * again, and nothing has changed for a second: then nothing will, unless from outside of the launch. */
+    bool waits_in_vain(uint64_t &round, bool changed);
     /* Stacks that a core must have before it takes part. */
     uint32_t stacks_needed() const;
+
+private:
+    std::mutex waiting_mutex_;
+    uint32_t waiting_members_ = 0, waiting_arrived_ = 0;
+    uint64_t waiting_round_ = 1, vain_rounds_ = 0, vain_since_ = 0;
 };
 
 /* A core calls `before_chunk` before it takes another chunk of threadgroups. */

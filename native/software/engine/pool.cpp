@@ -92,7 +92,7 @@ void start_threads() {
     while (missing > 0 && smtl_start_thread(work_forever, nullptr)) --missing;
 }
 
-/* Cores that ended threads have left, for new threads. */
+/* Cores that ended threads and launches have left, for new ones. */
 struct core_store {
     std::mutex mutex;
     std::vector<core *> spare;
@@ -107,27 +107,33 @@ struct core_lease {
     core *leased = nullptr;
     ~core_lease() {
         if (leased == nullptr) return;
-        core_store &store = spare_cores();
-        const std::lock_guard lock(store.mutex);
-        store.spare.push_back(leased);
+        give_core_back(*leased);
     }
 };
 
 }  // namespace
 
+core *take_core() {
+    core_store &store = spare_cores();
+    const std::lock_guard lock(store.mutex);
+    if (store.spare.empty()) {
+        store.spare.reserve(store.spare.capacity() + 1);
+        return create_core();
+    }
+    core *const taken = store.spare.back();
+    store.spare.pop_back();
+    return taken;
+}
+
+void give_core_back(core &taken) {
+    core_store &store = spare_cores();
+    const std::lock_guard lock(store.mutex);
+    store.spare.push_back(&taken);
+}
+
 core *core_of_thread() {
     [[clang::always_destroy]] static thread_local core_lease lease;
-    if (lease.leased == nullptr) {
-        core_store &store = spare_cores();
-        const std::lock_guard lock(store.mutex);
-        if (!store.spare.empty()) {
-            lease.leased = store.spare.back();
-            store.spare.pop_back();
-        } else {
-            lease.leased = create_core();
-            store.spare.reserve(store.spare.capacity() + 1);
-        }
-    }
+    if (lease.leased == nullptr) lease.leased = take_core();
     return lease.leased;
 }
 

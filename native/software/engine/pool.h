@@ -10,8 +10,11 @@ namespace smtl {
 struct core;
 struct job_slot;
 
-/* The calling thread's core: one that an ended thread has left, or a new one. NULL if there is no memory for it. */
+/* The calling thread's core. NULL if there is no memory for it. */
 core *core_of_thread();
+/* A core that nobody uses, or a new one, until it is given back. NULL if there is no memory for it. */
+core *take_core();
+void give_core_back(core &taken);
 
 /* Work that comes in parts, which any thread may take. */
 class divisible_work {

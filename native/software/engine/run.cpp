@@ -17,6 +17,8 @@ namespace {
 
 /* Chunks that each thread takes on average: enough to even out threadgroups of unequal cost. */
 constexpr uint64_t chunks_per_thread = 16;
+/* Threadgroups of a launch that are resident together, if no setting says how many. */
+constexpr uint64_t usual_residents = 16;
 /* Less work than this is done before another thread has woken up. */
 constexpr uint64_t worth_sharing_ns = 10'000;
 
@@ -82,7 +84,7 @@ public:
                !work_.failed.load(std::memory_order_relaxed);
     }
     bool join(core &own) override {
-        if (!own.stacks.commit(work_.stacks_needed())) return false;
+        if (!own.stacks.commit(work_.stacks_needed()) || !work_.become_resident()) return false;
         own.run_launch(work_, nullptr);
         return true;
     }
@@ -133,19 +135,25 @@ outcome run_launch(const smtl_launch &given) {
         return refuse("a grid of " + in_words(grid) + " threads is too large");
     work.shuffle = wanted.shuffle;
     work.poison = wanted.poison;
-    uint64_t threads = wanted.shuffle.on ? 1 : wanted.threads;
+    /* Threads of the host execute at least one threadgroup each. */
+    work.resident_limit = uint32_t(wanted.resident != 0 ? wanted.resident : std::max(wanted.threads, usual_residents));
+    uint64_t threads = wanted.shuffle.on ? 1 : std::min<uint64_t>(wanted.threads, work.resident_limit);
     std::unique_ptr<launch_checks> checks;
     if (given.kernel->checks != nullptr) {
         checks = given.kernel->checks->begin(given, given.kernel->image->name);
         work.checks = checks.get();
         work.given = &checks->given();
         threads = 1;
+        work.resident_limit = 1;
     }
     work.chunk = std::max<uint64_t>(1, work.threadgroup_count / (threads * chunks_per_thread));
+    /* Threadgroups that nobody has started yet may start anywhere. */
+    if (given.kernel->polls) work.chunk = 1;
 
     core *const own = core_of_thread();
     if (own == nullptr || !own->stacks.commit(work.stacks_needed()))
         return refuse("no memory for the stacks of its threads", SMTL_FAILURE_MEMORY);
+    work.become_resident();
     run(work, *own, threads);
     if (checks && !work.failed && !checks->error().empty()) work.fail(SMTL_FAILURE_ACCESS, checks->error());
     return {work.failure_kind, work.failure};

@@ -42,6 +42,7 @@ SMTL_ALWAYS_INLINE void copy_value(unsigned char *to, const void *from, uint32_t
 void core::reset_threads() {
     alive = thread_count;
     waiting_at_barrier = 0;
+    polls_left = thread_count - 1;
     simdgroup_count = (thread_count + simd_width - 1) / simd_width;
     for (uint32_t s = 0; s < simdgroup_count; ++s) {
         const uint32_t rest = thread_count - s * simd_width;
@@ -49,6 +50,7 @@ void core::reset_threads() {
         group.ready = rest >= simd_width ? ~0u : (1u << rest) - 1;
         group.unstarted = group.ready;
         group.at_barrier = 0;
+        group.polling = 0;
         group.open_count = 0;
         group.meetings = 0;
         group.completed = 0;
@@ -76,9 +78,7 @@ uint32_t core::pick_farther() const {
 }
 
 uint32_t core::pick_shuffled() {
-    uint32_t ready = 0;
-    for (uint32_t s = 0; s < simdgroup_count; ++s) ready += uint32_t(std::popcount(simdgroups[s].ready));
-    uint32_t choice = uint32_t(smtl_random_below(&random_state, ready));
+    uint32_t choice = uint32_t(smtl_random_below(&random_state, count_ready()));
     for (uint32_t s = 0;; ++s) {
         const uint32_t here = uint32_t(std::popcount(simdgroups[s].ready));
         if (choice < here) return s * simd_width + nth_bit(simdgroups[s].ready, choice);
@@ -103,6 +103,10 @@ const smtl_context *core::native_context() {
 
 SMTL_ALWAYS_INLINE const smtl_context *core::schedule() {
     thread = pick();
+    return continue_thread();
+}
+
+SMTL_ALWAYS_INLINE const smtl_context *core::continue_thread() {
     simdgroup &group = simdgroup_of(thread);
     exchange = &exchanges[&group - simdgroups][group.completed];
     if (group.unstarted & lane_bit(thread)) {
@@ -135,6 +139,7 @@ void core::release_barrier() {
     waiting_at_barrier = 0;
     for (uint32_t s = 0; s < simdgroup_count; ++s) {
         simdgroups[s].ready |= simdgroups[s].at_barrier;
+        simdgroups[s].polling &= ~simdgroups[s].at_barrier;
         simdgroups[s].at_barrier = 0;
         simdgroups[s].meetings = 0;
     }
@@ -238,6 +243,7 @@ void core::complete_exchange(simdgroup &group) {
     group.free |= uint64_t(1) << group.completed;
     group.completed = index;
     group.ready |= all[index].active;
+    group.polling &= ~all[index].active;
     if (__builtin_expect(group.at_barrier != 0, false) && ++group.meetings == most_meetings) fail_deadlock(group);
 }
 
@@ -275,7 +281,77 @@ const smtl_context *core::finished() {
         stacks.give_back(running_stack);
         return schedule();
     }
-    return next_threadgroup() ? start_context() : native_context();
+    if (next_threadgroup()) return start_context();
+    stacks.give_back(running_stack);
+    return residents->retire(*this);
+}
+
+/* A thread waits for an atomic to change. It can run, so the lanes of its simdgroup wait for it in exchanges. */
+const smtl_context *core::poll(uint32_t site) {
+    poll_site = site;
+    if (!threads_apart) part_threads();
+    simdgroup_of(thread).polling |= lane_bit(thread);
+    if (polls_left == 0) return complete_syncs() ? resume() : residents->next(*this);
+    --polls_left;
+    return next_in_turn();
+}
+
+/* The threads have run one after another, up to one that waits for others. */
+void core::part_threads() {
+    const uint32_t waiting = thread;
+    reset_threads();
+    for (uint32_t ended = 0; ended < waiting; ++ended) {
+        simdgroup_of(ended).ready &= ~lane_bit(ended);
+        simdgroup_of(ended).unstarted &= ~lane_bit(ended);
+    }
+    thread = waiting;
+    simdgroup_of(waiting).unstarted &= ~lane_bit(waiting);
+    stack_of[waiting] = uint16_t(running_stack);
+    alive -= waiting;
+    polls_left = alive - 1;
+    blocks = true;
+    threads_apart = 1;
+}
+
+/* Lanes in a simd sync do not wait for those that wait for an atomic to change. */
+bool core::complete_syncs() {
+    bool completed = false;
+    for (uint32_t s = 0; s < simdgroup_count; ++s) {
+        simdgroup &group = simdgroups[s];
+        if ((group.ready & ~group.polling) != 0) continue;
+        const auto syncs = [&](uint8_t open) { return (exchanges[s][open].site & SMTL_SYNC_SITE) != 0; };
+        if (!std::any_of(group.open, group.open + group.open_count, syncs)) continue;
+        complete_exchange(group);
+        completed = true;
+    }
+    return completed;
+}
+
+const smtl_context *core::resume() {
+    polls_left = count_ready() - 1;
+    return next_in_turn();
+}
+
+/* The next thread that can run, in a circle of all: others of its simdgroup may wait for atomics as well. */
+const smtl_context *core::next_in_turn() {
+    if (shuffle) {
+        thread = pick_shuffled();
+        return continue_thread();
+    }
+    uint32_t s = thread / simd_width;
+    uint32_t ready = simdgroups[s].ready & ~((2u << thread % simd_width) - 1);
+    while (ready == 0) {
+        s = s + 1 == simdgroup_count ? 0 : s + 1;
+        ready = simdgroups[s].ready;
+    }
+    thread = s * simd_width + uint32_t(std::countr_zero(ready));
+    return continue_thread();
+}
+
+uint32_t core::count_ready() const {
+    uint32_t ready = 0;
+    for (uint32_t s = 0; s < simdgroup_count; ++s) ready += uint32_t(std::popcount(simdgroups[s].ready));
+    return ready;
 }
 
 }  // namespace smtl
@@ -287,5 +363,7 @@ const smtl_context *smtl_on_barrier(smtl_core *core, uint32_t site, const void *
 const smtl_context *smtl_on_exchange(smtl_core *core, uint32_t site, const void *value, uint32_t size) {
     return static_cast<smtl::core *>(core)->meet(site, value, size);
 }
+
+const smtl_context *smtl_on_poll(smtl_core *core, uint32_t site) { return static_cast<smtl::core *>(core)->poll(site); }
 
 const smtl_context *smtl_on_finished(smtl_core *core) { return static_cast<smtl::core *>(core)->finished(); }

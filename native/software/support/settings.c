@@ -172,6 +172,7 @@ static void read_environment(void) {
         SETTING("SOFTWARE_METAL_SHUFFLE", SEED, shuffle, 0, ANY),
         SETTING("SOFTWARE_METAL_DELAY", NUMBER, delay, 0, 1000000),
         SETTING("SOFTWARE_METAL_THREADS", NUMBER, threads, 0, 256),
+        SETTING("SOFTWARE_METAL_RESIDENT", NUMBER, resident, 0, 256),
         /* No correct launch takes as long, however slow the machine. */
         SETTING("SOFTWARE_METAL_TIMEOUT", SECONDS, timeout, 120, 1000000),
         SETTING("SOFTWARE_METAL_FAIL_ALLOCATION", NUMBER, fail_allocation, 0, ANY),

@@ -48,6 +48,7 @@ typedef struct {
     smtl_seed shuffle; /* what Metal leaves unordered runs in an order that depends on the seed alone */
     uint64_t delay; /* the most microseconds that anything happens late */
     uint64_t threads; /* that take part in a launch, the calling one included */
+    uint64_t resident; /* threadgroups of a launch that make progress together; 0: as many as the engine likes */
     double timeout; /* seconds after which a launch fails; 0: never */
     /* Injected failures. */
     uint64_t fail_allocation;

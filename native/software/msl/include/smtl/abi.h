@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SMTL_ABI_VERSION 4u
+#define SMTL_ABI_VERSION 5u
 
 /* Arenas are this large and aligned to it; the core lies at the start of its arena. */
 #define SMTL_ARENA_SIZE (uintptr_t(1) << 28)
@@ -88,6 +88,13 @@ enum smtl_touch : uint32_t {
     SMTL_TOUCH_COPY = 32, /* of whole objects, padding included */
 };
 
+/* What a thread read from an atomic last, in a loop that may wait for another value. */
+struct smtl_poll {
+    const volatile void *object;
+    uint64_t value;
+    uint32_t count; /* of its polls */
+};
+
 struct smtl_core;
 
 /* What the code of an instrumented kernel calls; see sanitize.h. `caller` is an address in the kernel's code, or NULL
@@ -144,8 +151,8 @@ struct smtl_global_lister {
     void (*const *end)();
 };
 
-/* One worker's view of the threadgroup that it executes. Only the engine writes it, but for `contexts` and the position
- * in a run of threadgroups. */
+/* One worker's view of the threadgroup that it executes. Only the engine writes it, but for `contexts`, what concerns
+ * polls (`thread` of kernels that poll among it), and the position in a run of threadgroups. */
 struct smtl_core {
     /* The engine runs on a stack of its own, entered and left by jumps; see `enter` in the library's core.h. The first
      * two are used by the engine's assembly, at these offsets. */
@@ -154,8 +161,10 @@ struct smtl_core {
     void (*enter_barrier)();
     void (*enter_exchange)(); /* with the site, the value and its size as arguments */
     void (*enter_finished)(); /* the fiber has nothing left to do; never continues it */
+    void (*enter_poll)(); /* with the site as an argument: the thread waits for an atomic to change; see polls.h */
 
-    uint32_t thread; /* the running thread's index in its threadgroup; of kernels that block */
+    uint32_t thread; /* the running thread's index in its threadgroup; of kernels that block or poll */
+    uint32_t threads_apart; /* each thread of the threadgroup runs on a fiber of its own */
     uint32_t syncs_simdgroups; /* lanes wait for each other where code counts on it, though Metal does not say so */
     /* The exchange that the running thread has come from; valid until it blocks again. */
     smtl_exchange *exchange;
@@ -175,7 +184,9 @@ struct smtl_core {
     void *const *buffers; /* SMTL_BUFFER_SLOTS addresses */
     void *threadgroup_memory[SMTL_BUFFER_SLOTS];
     void *static_memory; /* the kernel's own `threadgroup` variables */
+    uint32_t atomics_changed; /* not zero: a thread has changed an atomic in a loop; kernel code sets it */
     smtl_context contexts[SMTL_THREADS_PER_THREADGROUP];
+    smtl_poll polls[SMTL_THREADS_PER_THREADGROUP]; /* of the threads that have polled */
 };
 
 enum smtl_parameter_kind : uint32_t {
@@ -190,8 +201,8 @@ struct smtl_parameter {
     size_t size; /* bytes that must be there: of the whole type for references, 0 for pointers */
 };
 
-/* One point of the machine code that can block: where the flag is that says so, relative to this record. */
-struct smtl_blocking_site {
+/* One point of the machine code that can block, or poll: where the flag is that says so, relative to this record. */
+struct smtl_marked_site {
     int64_t flag_offset;
 };
 
@@ -206,15 +217,19 @@ struct smtl_kernel_image {
     uint32_t parameter_count;
     const smtl_parameter *parameters;
     const char *name;
-    /* In a kernel that blocks: runs the thread `core->thread`, and ends by a jump to `enter_finished`. In others: runs
-     * all threads of `core->threadgroup_run` threadgroups and returns. */
+    /* In a kernel that blocks: runs the thread `core->thread`, and ends by a jump to `enter_finished`. In one that
+     * polls: the same, or all threads from that one on as long as they are not apart. In others: runs all threads of
+     * `core->threadgroup_run` threadgroups and returns. */
     void (*run)(smtl_core *core);
     /* Empty in a kernel whose threads never block. */
-    const smtl_blocking_site *blocking_begin;
-    const smtl_blocking_site *blocking_end;
+    const smtl_marked_site *blocking_begin;
+    const smtl_marked_site *blocking_end;
     /* In any order, and several times where the code is there several times. */
     const smtl_used_argument *used_begin;
     const smtl_used_argument *used_end;
+    /* Empty in a kernel whose threads never wait for an atomic to change. */
+    const smtl_marked_site *polling_begin;
+    const smtl_marked_site *polling_end;
 };
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef SMTL_ATOMICS_H
 #define SMTL_ATOMICS_H
 
+#include "polls.h"
 #include "touch.h"
 
 namespace metal {
@@ -231,6 +232,56 @@ SMTL_INLINE void atomic_max_explicit(volatile _atomic<T> *object, smtl::not_dedu
     SMTL_ATOMIC_LONG("atomic_max_explicit") {
     smtl::atomic_maximum(object, operand, order);
 }
+
+/* The same functions where the translation has found them in a loop. */
+template <class T>
+SMTL_INLINE T atomic_load_explicit(const volatile _atomic<T> *object, memory_order order, smtl::in_loop where)
+    SMTL_ATOMIC_ACCESSED("atomic_load_explicit") {
+    const T value = smtl::load_atomic(smtl::read_in(object, order), order);
+    smtl::poll(object, value, where);
+    return value;
+}
+
+template <class T>
+SMTL_INLINE T atomic_exchange_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> desired, memory_order order,
+                                       smtl::in_loop where) SMTL_ATOMIC_ACCESSED("atomic_exchange_explicit") {
+    T before;
+    __atomic_exchange(smtl::updated_in(object, order), &desired, &before, order);
+    smtl::poll_unless(__builtin_memcmp(&before, &desired, sizeof(T)) != 0, object, before, where);
+    return before;
+}
+
+template <class T>
+SMTL_INLINE bool atomic_compare_exchange_weak_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> *expected,
+                                                       smtl::not_deduced<T> desired, memory_order success,
+                                                       memory_order failure, smtl::in_loop where)
+    SMTL_ATOMIC_TYPES("atomic_compare_exchange_weak_explicit", "atomic_int, atomic_uint, atomic_bool and atomic_float",
+                      int, unsigned, bool, float) SMTL_ATOMIC_ORDER(success) SMTL_ATOMIC_ORDER(failure) {
+    if (__atomic_compare_exchange(smtl::updated_in(object, success), expected, &desired, true, success, failure)) {
+        smtl::current_core()->atomics_changed = 1;
+        return true;
+    }
+    smtl::poll(object, *expected, where);
+    return false;
+}
+
+#define SMTL_FETCH_IN_LOOP(name, types, changes)                                                            \
+    template <class T>                                                                                      \
+    SMTL_INLINE T atomic_fetch_##name##_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, \
+                                                 memory_order order, smtl::in_loop where)                   \
+        types("atomic_fetch_" #name "_explicit") {                                                          \
+        const T before = atomic_fetch_##name##_explicit(object, operand, order);                            \
+        smtl::poll_unless(changes, object, before, where);                                                  \
+        return before;                                                                                      \
+    }
+SMTL_FETCH_IN_LOOP(add, SMTL_ATOMIC_ADDED, operand != T(0))
+SMTL_FETCH_IN_LOOP(sub, SMTL_ATOMIC_ADDED, operand != T(0))
+SMTL_FETCH_IN_LOOP(and, SMTL_ATOMIC_INTEGER, (before & ~operand) != T(0))
+SMTL_FETCH_IN_LOOP(or, SMTL_ATOMIC_INTEGER, (operand & ~before) != T(0))
+SMTL_FETCH_IN_LOOP(xor, SMTL_ATOMIC_INTEGER, operand != T(0))
+SMTL_FETCH_IN_LOOP(min, SMTL_ATOMIC_INTEGER, operand < before)
+SMTL_FETCH_IN_LOOP(max, SMTL_ATOMIC_INTEGER, before < operand)
+#undef SMTL_FETCH_IN_LOOP
 
 template <class Flags>
 SMTL_INLINE void atomic_thread_fence(Flags flags, memory_order order, thread_scope = thread_scope_device) {

@@ -30,13 +30,19 @@ namespace smtl {
  * is one that can be vectorised. */
 SMTL_LIBRARY_VARIABLE static bool blocking = false;
 
-SMTL_INLINE void mark_blocking() {
+/* The same for a kernel whose threads may wait in loops for atomics to change; see polls.h. */
+SMTL_LIBRARY_VARIABLE static bool polling = false;
+
 #if defined(__aarch64__)
-    asm volatile(".pushsection smtl_blocking,\"a\"\n.balign 8\n.xword %c0 - .\n.popsection" ::"S"(&blocking));
+#define SMTL_MARK(section, flag) \
+    asm volatile(".pushsection " section ",\"a\"\n.balign 8\n.xword %c0 - .\n.popsection" ::"S"(&flag))
 #else
-    asm volatile(".pushsection smtl_blocking,\"a\"\n.balign 8\n.quad %c0 - .\n.popsection" ::"i"(&blocking));
+#define SMTL_MARK(section, flag) \
+    asm volatile(".pushsection " section ",\"a\"\n.balign 8\n.quad %c0 - .\n.popsection" ::"i"(&flag))
 #endif
-}
+SMTL_INLINE void mark_blocking() { SMTL_MARK("smtl_blocking", blocking); }
+SMTL_INLINE void mark_polling() { SMTL_MARK("smtl_polling", polling); }
+#undef SMTL_MARK
 
 /* A thread never leaves its stack, so that this is as good as a constant within a thread. */
 SMTL_INLINE smtl_core *current_core() {

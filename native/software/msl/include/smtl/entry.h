@@ -8,6 +8,7 @@
 #ifndef SMTL_ENTRY_H
 #define SMTL_ENTRY_H
 
+#include "polls.h"
 #include "touch.h"
 #include "variables.h"
 
@@ -275,7 +276,7 @@ struct kernel<Function, void (*)(Parameter...), Descriptor...> {
     template <class Arguments>
     static SMTL_INLINE void run_threadgroup(smtl_core *core, Arguments &arguments, const group &g) {
         const uint32_t total = volume(g.size);
-        thread t = {{0, 0, 0}, blocking ? core->thread : 0};
+        thread t = {{0, 0, 0}, blocking || polling ? core->thread : 0};
         t.local.x = t.index;
         if (t.index >= g.size.x) {
             const uint32_t row = t.index / g.size.x;
@@ -285,8 +286,9 @@ struct kernel<Function, void (*)(Parameter...), Descriptor...> {
             /* One row of the threadgroup: neighbours in memory, as a rule, and so the loop to vectorise. */
             const uint32_t count = g.size.x - t.local.x;
             for (uint32_t i = 0; i < count; ++i) {
+                if (polling) begin_polling_thread(core, t.index + i);
                 call(arguments, g, thread{{t.local.x + i, t.local.y, t.local.z}, t.index + i});
-                if (blocking) leave(core);
+                if (blocking || (polling && core->threads_apart)) leave(core);
             }
             t.index += count;
             if (t.index == total) return;
@@ -328,9 +330,10 @@ template <class... Parameter, class... Descriptor> struct parameters_of<void (*)
 };
 
 template <auto Function, class... Descriptor>
-constexpr smtl_kernel_image make_image(const char *name, const smtl_blocking_site *blocking_begin,
-                                       const smtl_blocking_site *blocking_end, const smtl_used_argument *used_begin,
-                                       const smtl_used_argument *used_end) {
+constexpr smtl_kernel_image make_image(const char *name, const smtl_marked_site *blocking_begin,
+                                       const smtl_marked_site *blocking_end, const smtl_used_argument *used_begin,
+                                       const smtl_used_argument *used_end, const smtl_marked_site *polling_begin,
+                                       const smtl_marked_site *polling_end) {
     using signature = decltype(Function);
     using parameters = parameters_of<signature, Descriptor...>;
     return {SMTL_ABI_VERSION,
@@ -341,23 +344,28 @@ constexpr smtl_kernel_image make_image(const char *name, const smtl_blocking_sit
             blocking_begin,
             blocking_end,
             used_begin,
-            used_end};
+            used_end,
+            polling_begin,
+            polling_end};
 }
 
 }  // namespace smtl
 
 /* The linker defines these where the sections exist. */
 extern "C" {
-extern const smtl_blocking_site __start_smtl_blocking[] __attribute__((weak, visibility("hidden")));
-extern const smtl_blocking_site __stop_smtl_blocking[] __attribute__((weak, visibility("hidden")));
+extern const smtl_marked_site __start_smtl_blocking[] __attribute__((weak, visibility("hidden")));
+extern const smtl_marked_site __stop_smtl_blocking[] __attribute__((weak, visibility("hidden")));
 extern const smtl_used_argument __start_smtl_used[] __attribute__((weak, visibility("hidden")));
 extern const smtl_used_argument __stop_smtl_used[] __attribute__((weak, visibility("hidden")));
+extern const smtl_marked_site __start_smtl_polling[] __attribute__((weak, visibility("hidden")));
+extern const smtl_marked_site __stop_smtl_polling[] __attribute__((weak, visibility("hidden")));
 }
 
 #define SMTL_UNWRAP(...) __VA_ARGS__
-#define SMTL_ENTRY(name, function, ...)                                                          \
-    extern "C" __attribute__((visibility("default"), used)) const smtl_kernel_image smtl_entry = \
-        smtl::make_image<&SMTL_UNWRAP function __VA_OPT__(, ) __VA_ARGS__>(                      \
-            name, __start_smtl_blocking, __stop_smtl_blocking, __start_smtl_used, __stop_smtl_used);
+#define SMTL_ENTRY(name, function, ...)                                                             \
+    extern "C" __attribute__((visibility("default"), used)) const smtl_kernel_image smtl_entry =    \
+        smtl::make_image<&SMTL_UNWRAP function __VA_OPT__(, ) __VA_ARGS__>(                         \
+            name, __start_smtl_blocking, __stop_smtl_blocking, __start_smtl_used, __stop_smtl_used, \
+            __start_smtl_polling, __stop_smtl_polling);
 
 #endif

@@ -1,0 +1,241 @@
+/* Threads that wait in loops for atomics to change, for others of their threadgroup and of the grid. */
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "engine/kernel.h"
+#include "metal_program.h"
+
+namespace {
+
+const char *const source = R"(
+/* A lock of the threadgroup, taken by each thread. */
+kernel void locks(device uint *x [[buffer(0)]], constant uint &rounds [[buffer(1)]],
+                  uint i [[thread_index_in_threadgroup]], uint group [[threadgroup_position_in_grid]]) {
+    threadgroup atomic_uint lock;
+    threadgroup uint count;
+    if (i == 0) {
+        atomic_store_explicit(&lock, 0u, memory_order_relaxed);
+        count = 0;
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint round = 0; round < rounds; ++round) {
+        while (atomic_exchange_explicit(&lock, 1u, memory_order_relaxed) != 0) {}
+        atomic_thread_fence(mem_flags::mem_threadgroup, memory_order_seq_cst, thread_scope_threadgroup);
+        count += 1;
+        atomic_thread_fence(mem_flags::mem_threadgroup, memory_order_seq_cst, thread_scope_threadgroup);
+        atomic_store_explicit(&lock, 0u, memory_order_relaxed);
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (i == 0) x[group] = count;
+}
+/* Threads go one after another, the last first: each waits in a function for the one after it. */
+static uint seen(device atomic_uint *turn) { return atomic_load_explicit(turn, memory_order_relaxed); }
+kernel void backwards(device uint *x [[buffer(0)]], device atomic_uint *turn [[buffer(1)]],
+                      uint i [[thread_position_in_grid]], uint n [[threads_per_grid]]) {
+    const uint mine = n - 1 - i;
+    do {
+    } while (seen(turn) != mine);
+    x[mine] = i;
+    atomic_fetch_add_explicit(turn, 1u, memory_order_relaxed);
+}
+/* Lanes of two SIMD-groups hand numbers over, one at a time. */
+kernel void hand_over(device uint *x [[buffer(0)]], constant uint &count [[buffer(1)]], uint i [[thread_index_in_threadgroup]]) {
+    threadgroup atomic_uint full;
+    threadgroup uint slot;
+    if (i == 0) atomic_store_explicit(&full, 0u, memory_order_relaxed);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    uint sum = 0;
+    if (i == 5)
+        for (uint k = 1; k <= count; ++k) {
+            for (uint got = 0; got == 0;) got = atomic_load_explicit(&full, memory_order_relaxed);
+            sum += slot;
+            atomic_store_explicit(&full, 0u, memory_order_relaxed);
+        }
+    else if (i == 40)
+        for (uint k = 1; k <= count; ++k) {
+            while (atomic_load_explicit(&full, memory_order_relaxed)) continue;
+            slot = k;
+            atomic_store_explicit(&full, 1u, memory_order_relaxed);
+        }
+    sum = simd_max(sum);
+    x[i] = sum;
+}
+kernel void tickets(device uint *x [[buffer(0)]], device atomic_uint *counters [[buffer(1)]], uint i [[thread_index_in_threadgroup]]) {
+    const uint mine = atomic_fetch_add_explicit(&counters[0], 1u, memory_order_relaxed);
+    while (atomic_load_explicit(&counters[1], memory_order_relaxed) != mine || atomic_load_explicit(&counters[2], memory_order_relaxed) != 0) {}
+    x[0] += 1;
+    atomic_store_explicit(&counters[1], mine + 1, memory_order_relaxed);
+}
+/* All threads of the grid meet, again and again. */
+kernel void meet(device uint *x [[buffer(0)]], device atomic_uint *count [[buffer(1)]], constant uint &rounds [[buffer(2)]],
+                 uint i [[thread_index_in_threadgroup]], uint group [[threadgroup_position_in_grid]], uint groups [[threadgroups_per_grid]]) {
+    threadgroup uint own[64];
+    own[i] = group;
+    uint wrong = 0;
+    for (uint round = 1; round <= rounds; ++round) {
+        threadgroup_barrier(mem_flags::mem_device);
+        if (i == 0) {
+            atomic_fetch_add_explicit(count, 1u, memory_order_relaxed);
+            while (atomic_load_explicit(count, memory_order_relaxed) < round * groups) {}
+        }
+        threadgroup_barrier(mem_flags::mem_device);
+        wrong += own[i] != group;
+    }
+    x[group * 64 + i] = wrong == 0 ? rounds : 0;
+}
+/* Waits for what nobody does, `patience` times. */
+kernel void patient(device uint *x [[buffer(0)]], device atomic_uint *never [[buffer(1)]], constant uint &patience [[buffer(2)]],
+                    uint i [[thread_position_in_grid]]) {
+    uint rounds = 0;
+    while (atomic_load_explicit(never, memory_order_relaxed) == 0 && rounds < patience) ++rounds;
+    x[i] = rounds;
+}
+/* In loops as well, but nothing waits. */
+kernel void count_all(device atomic_uint *bins [[buffer(0)]], device uint *x [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+    for (uint k = 0; k < 4; ++k) {
+        x[i * 4 + k] = atomic_fetch_add_explicit(&bins[k], 1u, memory_order_relaxed);
+        atomic_fetch_or_explicit(&bins[4], x[0], memory_order_relaxed);
+    }
+    const int seen = (int)atomic_load_explicit(&bins[4], memory_order_relaxed);
+    if (seen < 0) return;
+}
+kernel void beyond(device uint *x [[buffer(0)]], device atomic_uint *turn [[buffer(1)]], device const ulong *distance [[buffer(2)]],
+                   uint group [[threadgroup_position_in_grid]]) {
+    while (atomic_load_explicit(turn, memory_order_relaxed) == 0)
+        if (group == 3) x[*distance] = 1;
+}
+kernel void never(device atomic_uint *never [[buffer(0)]], device uint *x [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+    if (i == 3)
+        while (atomic_load_explicit(never, memory_order_relaxed) == 0) {}
+    threadgroup_barrier(mem_flags::mem_device);
+    x[i] = 1;
+}
+)";
+
+bool mentions(const std::string &message, std::initializer_list<const char *> words) {
+    for (const char *word : words)
+        if (message.find(word) == std::string::npos) {
+            std::fprintf(stderr, "'%s' does not mention '%s'\n", message.c_str(), word);
+            return false;
+        }
+    return true;
+}
+
+void within_a_threadgroup(metal_program &program) {
+    uint32_t rounds = 20;
+    std::vector<uint32_t> counts(3);
+    CHECK(launch(program.kernel("locks")).buffer(0, counts).constant(1, rounds).run({3 * 256}, {256}).empty());
+    CHECK(counts == std::vector<uint32_t>(3, 256 * rounds));
+
+    std::vector<uint32_t> order(1000), turn(1);
+    CHECK(launch(program.kernel("backwards")).buffer(0, order).buffer(1, turn).run({1000}, {1000}).empty());
+    for (uint32_t i = 0; i < 1000; ++i) CHECK(order[i] == 999 - i);
+
+    uint32_t count = 100;
+    std::vector<uint32_t> sums(64);
+    CHECK(launch(program.kernel("hand_over")).buffer(0, sums).constant(1, count).run({64}, {64}).empty());
+    CHECK(sums[0] == count * (count + 1) / 2 && sums[63] == 0);
+
+    std::vector<uint32_t> x(1), counters(3);
+    CHECK(launch(program.kernel("tickets")).buffer(0, x).buffer(1, counters).run({500}, {500}).empty());
+    CHECK(x[0] == 500 && counters[1] == 500);
+}
+
+/* `threads` launches at once. */
+void across_threadgroups(metal_program &program, uint32_t groups, unsigned threads = 1) {
+    const auto meet = [&] {
+        uint32_t rounds = 10;
+        std::vector<uint32_t> x(groups * 64), count(1);
+        CHECK(launch(program.kernel("meet"))
+                  .buffer(0, x)
+                  .buffer(1, count)
+                  .constant(2, rounds)
+                  .run({groups * 64}, {64})
+                  .empty());
+        CHECK(x == std::vector<uint32_t>(groups * 64, rounds));
+    };
+    program.kernel("meet");
+    std::vector<std::thread> running;
+    for (unsigned i = 1; i < threads; ++i) running.emplace_back(meet);
+    meet();
+    for (std::thread &one : running) one.join();
+}
+
+void waits_with_an_end(metal_program &program) {
+    uint32_t patience = 100000;
+    std::vector<uint32_t> x(64), never(1);
+    CHECK(
+        launch(program.kernel("patient")).buffer(0, x).buffer(1, never).constant(2, patience).run({64}, {32}).empty());
+    CHECK(x == std::vector<uint32_t>(64, patience));
+}
+
+void what_polls(metal_program &program) {
+    CHECK(!program.kernel("count_all")->polls && !program.kernel("count_all")->blocks);
+    CHECK(program.kernel("backwards")->polls && !program.kernel("backwards")->blocks);
+    CHECK(program.kernel("never")->polls && program.kernel("never")->blocks);
+}
+
+void faults(metal_program &program) {
+    std::vector<uint32_t> x(1), turn(1);
+    std::vector<uint64_t> distance = {uint64_t(1) << 42};
+    CHECK(mentions(launch(program.kernel("beyond")).buffer(0, x).buffer(1, turn).buffer(2, distance).run({8}, {2}),
+                   {"'beyond'", "invalid memory", "threadgroup (3, 0, 0)"}));
+    across_threadgroups(program, 5);
+}
+
+void too_many(metal_program &program) {
+    uint32_t rounds = 2;
+    std::vector<uint32_t> x(5 * 64), count(1);
+    launch five(program.kernel("meet"));
+    CHECK(mentions(five.buffer(0, x).buffer(1, count).constant(2, rounds).run({5 * 64}, {64}),
+                   {"'meet'", "deadlock", "in line 72", "63 threads wait at threadgroup_barrier",
+                    "4 threadgroups resident", "SOFTWARE_METAL_RESIDENT", "1 threadgroup not started"}));
+    CHECK(five.failure == SMTL_FAILURE_TIMEOUT);
+    across_threadgroups(program, 4);
+}
+
+void nobody_comes(metal_program &program) {
+    std::vector<uint32_t> never(1), x(64);
+    const std::string why = launch(program.kernel("never")).buffer(0, never).buffer(1, x).run({64}, {64});
+    CHECK(mentions(why, {"'never'", "deadlock", "1 threadgroup resident"}));
+    CHECK(why.find("not started") == std::string::npos);
+}
+
+/* In a process of its own, since the engine reads settings once. */
+template <class Test>
+bool with_settings(std::initializer_list<std::pair<const char *, const char *>> settings, Test test) {
+    const pid_t child = fork();
+    if (child == 0) {
+        for (const auto &[name, value] : settings) setenv(name, value, 1);
+        metal_program program(source);
+        test(program);
+        _exit(check::failed == 0 ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+}  // namespace
+
+int main() {
+    CHECK(with_settings({{"SOFTWARE_METAL_RESIDENT", "4"}}, [](metal_program &program) {
+        within_a_threadgroup(program);
+        across_threadgroups(program, 3);
+        too_many(program);
+        across_threadgroups(program, 4, 4);
+    }));
+    metal_program program(source);
+    within_a_threadgroup(program);
+    across_threadgroups(program, 16);
+    waits_with_an_end(program);
+    what_polls(program);
+    faults(program);
+    nobody_comes(program);
+    return check::report("engine/polls_test");
+}
