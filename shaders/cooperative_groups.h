@@ -22,6 +22,8 @@ inline ulong shuffle(ulong value, uint lane) {
     return as_type<ulong>(simd_shuffle(as_type<uint2>(value), ushort(lane)));
 }
 
+constant constexpr uint highest_bit = 1u << 31;
+
 // The lanes of the SIMD-group that are active and say yes, as bits.
 inline uint votes(bool choice) { return uint((simd_vote::vote_t)simd_ballot(choice)); }
 
@@ -179,6 +181,47 @@ private:
 };
 
 inline coalesced_group coalesced_threads(uint lane) { return coalesced_group(lane); }
+
+// All threads of the grid; Metal 3.2. Threadgroups wait for each other in `sync`: more of them than are resident
+// together wait for ever. `metal_bridge::groups::GridSync` finds how many are, and refuses larger grids. What
+// threadgroups tell each other before and after `sync` must be in atomics or in memory that the kernel declares
+// `coherent(device)`.
+#if __METAL_VERSION__ >= 320
+class grid_group {
+public:
+    // Of [[threadgroup_position_in_grid]] and [[threadgroups_per_grid]]. The host gives `barrier`, which is zero.
+    grid_group(thread_block block, uint3 position, uint3 threadgroups, device atomic_uint *barrier)
+        : block_(block), index_((position.z * threadgroups.y + position.y) * threadgroups.x + position.x),
+          count_(threadgroups.x * threadgroups.y * threadgroups.z), barrier_(barrier) {}
+    // Neighbours in a threadgroup are neighbours here.
+    ulong thread_rank() const { return ulong(index_) * block_.size() + block_.thread_rank(); }
+    ulong size() const { return ulong(count_) * block_.size(); }
+    uint block_rank() const { return index_; }
+    uint num_blocks() const { return count_; }
+    bool is_valid() const { return barrier_ != nullptr; }
+
+    // All threads of the grid come here before any goes on.
+    void sync() const {
+        block_.sync();
+        if (block_.thread_rank() == 0) {
+            // Atomics are relaxed: the fences order them with all else.
+            atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);
+            // All threadgroups together add the highest bit, and leave the others as they were.
+            const uint change = index_ == 0 ? detail::highest_bit - (count_ - 1) : 1;
+            const uint before = atomic_fetch_add_explicit(barrier_, change, memory_order_relaxed);
+            while (((atomic_load_explicit(barrier_, memory_order_relaxed) ^ before) & detail::highest_bit) == 0) {}
+            atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);
+        }
+        block_.sync();
+    }
+
+private:
+    thread_block block_;
+    uint index_;
+    uint count_;
+    device atomic_uint *barrier_;
+};
+#endif
 
 // Scans and reductions. All threads of the group call them together, with an operation that is associative; floats are
 // added in no order that is promised. `Operation` is one of the above, or any such function object.

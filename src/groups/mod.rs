@@ -5,6 +5,9 @@
 //! memory too. SIMD-groups must have 32 threads.
 //! `docs/cooperative-groups.md` in the repository lists its calls beside CUDA's.
 //!
+//! All threads of a grid wait for each other in one of two ways. [`GridSync`] says which serves a grid, and why: `grid_group` in one
+//! dispatch, for as many threadgroups as a probe has seen together, or [`dispatch_phases`].
+//!
 //! ```
 //! use metal_bridge::{CompileOptions, Device, DispatchType, StorageMode, groups};
 //!
@@ -35,6 +38,11 @@
 //! assert_eq!(*buffer.wait_read::<i32>()?, [10, 10, 10, 10, 26, 26, 26, 26]);
 //! # Ok::<(), metal_bridge::Error>(())
 //! ```
+
+mod grid_sync;
+mod probe;
+
+pub use grid_sync::{GridSync, GridSyncSupport, Phase, WhyPhases, dispatch_phases};
 
 use crate::headers::inline_headers;
 

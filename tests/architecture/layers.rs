@@ -14,7 +14,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
     ("memory", &["sys", "error.rs", "metal"]),
     ("headers", &[]),
     ("analysis", &["error.rs"]),
-    ("groups", &["headers"]),
+    ("groups", &["error.rs", "headers", "metal"]),
     ("indirect", &["sys", "error.rs", "metal"]),
     ("mps", &["sys", "error.rs", "metal"]),
     ("ops", &["sys", "error.rs", "headers", "metal"]),

@@ -1,6 +1,7 @@
 //! `cooperative_groups.h`: every call, in every type and size of groups, against a model of threads in memory.
 #![cfg(metal_backend)]
 
+mod grid;
 mod model;
 mod run;
 #[cfg(software_metal)]

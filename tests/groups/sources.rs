@@ -20,6 +20,21 @@ fn the_header_obeys_the_rules_of_apples_compiler() {
 }
 
 #[test]
+fn kernels_of_grids_obey_the_rules_of_apples_compiler() {
+    let options = CheckOptions {
+        strict: true,
+        ..CheckOptions::default()
+    };
+    for source in [
+        &with_header("grid.metal", include_str!("grid.metal")),
+        include_str!("../../shaders/grid_probe.metal"),
+    ] {
+        let check = check_source(source.as_bytes(), &options).expect("a check");
+        assert!(check.succeeded, "{:#?}", check.diagnostics);
+    }
+}
+
+#[test]
 fn tiles_have_up_to_32_threads() {
     let pattern = "#include \"cooperative_groups.h\"\nusing tile = cooperative_groups::thread_block_tile<SIZE>;\n\
                   kernel void k(device uint *x) { x[0] = tile::max_size(); }\n";

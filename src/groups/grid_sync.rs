@@ -1,0 +1,212 @@
+//! [`GridSync`]: which way the threadgroups of a grid can wait for each other, and dispatches of each way.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use super::probe::{Probe, Room};
+use crate::error::{Error, Failure, Result};
+use crate::metal::buffer::StorageMode;
+use crate::metal::compute::ComputeEncoder;
+use crate::metal::device::Size;
+use crate::metal::pipeline::ComputePipeline;
+use crate::metal::queue::CommandQueue;
+
+/// How all threads of a grid can wait for each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GridSyncSupport {
+    /// In one dispatch, by `grid_group::sync`: in a probe at least as many threadgroups were resident together as the grid
+    /// has.
+    Barrier {
+        /// The most threadgroups that a probe has seen together.
+        resident: usize,
+    },
+    /// By dispatches one after another alone: [`dispatch_phases`].
+    Phases(WhyPhases),
+}
+
+/// Why a grid cannot wait within one dispatch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WhyPhases {
+    /// The system's compiler has no Metal 3.2, whose fences `grid_group` needs.
+    LanguageVersion,
+    /// The grid has more threadgroups than are known to be resident together.
+    Residency {
+        /// The most threadgroups that a probe has seen together.
+        resident: usize,
+    },
+}
+
+impl fmt::Display for WhyPhases {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WhyPhases::LanguageVersion => f.write_str("the compiler has no Metal 3.2"),
+            WhyPhases::Residency { resident } => {
+                write!(
+                    f,
+                    "{resident} threadgroups are known to be resident together"
+                )
+            }
+        }
+    }
+}
+
+/// Grids whose threads wait for each other in one dispatch.
+///
+/// Metal does not promise that threadgroups run side by side. A probe finds how many do: a kernel whose threadgroups stay
+/// until all have come, or until they have waited long enough. What it finds is a fact of that moment: it holds for kernels
+/// that need no more registers than the probe's share for them, while nothing else runs on the GPU.
+#[derive(Debug)]
+pub struct GridSync {
+    queue: CommandQueue,
+    probe: Option<Probe>,
+    resident: Mutex<HashMap<Room, usize>>,
+}
+
+impl GridSync {
+    /// Compiles the probe, which will run on `queue`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`], [`Error::Internal`].
+    pub fn new(queue: &CommandQueue) -> Result<GridSync> {
+        Ok(GridSync {
+            queue: queue.clone(),
+            probe: Probe::compile(queue.device())?,
+            resident: Mutex::default(),
+        })
+    }
+
+    /// Which way serves a grid, and why. Runs the probe, and waits for it, unless an earlier one has seen as many threadgroups.
+    /// `threadgroup_memory` counts the bytes that the launch sets, beside those that the kernel declares.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] for more threads than a threadgroup of the kernel may have, and errors of the probe's command
+    /// buffer.
+    pub fn supports_grid_sync(
+        &self,
+        pipeline: &ComputePipeline,
+        threadgroups: impl Into<Size>,
+        threads_per_threadgroup: impl Into<Size>,
+        threadgroup_memory: usize,
+    ) -> Result<GridSyncSupport> {
+        const FUNCTION: &str = "GridSync::supports_grid_sync";
+        let Some(probe) = &self.probe else {
+            return Ok(GridSyncSupport::Phases(WhyPhases::LanguageVersion));
+        };
+        let threads = volume(FUNCTION, threads_per_threadgroup.into())?;
+        let wanted = volume(FUNCTION, threadgroups.into())?;
+        let room = probe.room(FUNCTION, pipeline, threads, threadgroup_memory)?;
+        let mut resident = self.known(room);
+        if resident < wanted {
+            let found = probe.run(&self.queue, room, wanted)?;
+            let mut all = self.resident.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = all.entry(room).or_default();
+            *known = found.max(*known);
+            resident = *known;
+        }
+        Ok(match resident >= wanted {
+            true => GridSyncSupport::Barrier { resident },
+            false => GridSyncSupport::Phases(WhyPhases::Residency { resident }),
+        })
+    }
+
+    /// Dispatches a kernel whose `grid_group` has its barrier at buffer `index`. The encoder's other arguments, and threadgroup
+    /// memory of `threadgroup_memory` bytes in all, are set already.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] if [`supports_grid_sync`](GridSync::supports_grid_sync) has not found that many threadgroups of
+    /// that size resident together, and those of the encoder's calls.
+    ///
+    /// # Safety
+    ///
+    /// As [`dispatch_threads`](ComputeEncoder::dispatch_threads). All threads of the grid call `sync` equally often.
+    pub unsafe fn dispatch(
+        &self,
+        encoder: &mut ComputeEncoder<'_>,
+        pipeline: &ComputePipeline,
+        threadgroups: impl Into<Size>,
+        threads_per_threadgroup: impl Into<Size>,
+        threadgroup_memory: usize,
+        index: usize,
+    ) -> Result<()> {
+        const FUNCTION: &str = "GridSync::dispatch";
+        let (threadgroups, threads) = (threadgroups.into(), threads_per_threadgroup.into());
+        let count = volume(FUNCTION, threadgroups)?;
+        let resident = match &self.probe {
+            None => 0,
+            Some(probe) => {
+                let threads = volume(FUNCTION, threads)?;
+                self.known(probe.room(FUNCTION, pipeline, threads, threadgroup_memory)?)
+            }
+        };
+        if count > resident {
+            let message = format!(
+                "the grid has {count} threadgroups, but supports_grid_sync has found {resident} resident together"
+            );
+            return Err(Error::OutOfRange(Failure::new(FUNCTION, message)));
+        }
+        let device = self.queue.device();
+        let barrier = device.new_buffer_with_data(&[0u32], StorageMode::Shared)?;
+        encoder.set_compute_pipeline_state(pipeline)?;
+        encoder.set_buffer(&barrier, 0, index)?;
+        // SAFETY: the caller's promise; the barrier is one zero that nobody else has.
+        unsafe { encoder.dispatch_threadgroups(threadgroups, threads) }
+    }
+
+    fn known(&self, room: Room) -> usize {
+        let all = self.resident.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(&room).copied().unwrap_or(0)
+    }
+}
+
+fn volume(function: &'static str, size: Size) -> Result<usize> {
+    let area = size.width.checked_mul(size.height);
+    area.and_then(|area| area.checked_mul(size.depth))
+        .ok_or_else(|| {
+            let message = format!("a size of {size:?} is too large");
+            Error::OutOfRange(Failure::new(function, message))
+        })
+}
+
+/// A part of a kernel, between two places where all threads of the grid wait for each other.
+#[derive(Debug, Clone, Copy)]
+pub struct Phase<'a> {
+    /// The part.
+    pub pipeline: &'a ComputePipeline,
+    /// The grid.
+    pub threadgroups: Size,
+    /// Threads of each threadgroup.
+    pub threads_per_threadgroup: Size,
+}
+
+/// Encodes parts of a kernel as dispatches, each of which sees what those before it wrote: right on every device, for grids of
+/// any size. The encoder's arguments serve all of them; what threads keep for the next part stands in buffers.
+///
+/// # Errors
+///
+/// Those of the encoder's calls. The parts before the one that failed are encoded.
+///
+/// # Safety
+///
+/// As [`dispatch_threads`](ComputeEncoder::dispatch_threads), for each part.
+pub unsafe fn dispatch_phases(
+    encoder: &mut ComputeEncoder<'_>,
+    phases: &[Phase<'_>],
+) -> Result<()> {
+    for (number, phase) in phases.iter().enumerate() {
+        if number > 0 {
+            encoder.barrier_between_passes()?;
+        }
+        encoder.set_compute_pipeline_state(phase.pipeline)?;
+        // SAFETY: the caller's promise.
+        unsafe {
+            encoder.dispatch_threadgroups(phase.threadgroups, phase.threads_per_threadgroup)
+        }?;
+    }
+    Ok(())
+}
