@@ -39,9 +39,11 @@
 //! # Ok::<(), metal_bridge::Error>(())
 //! ```
 
+mod grid_scan;
 mod grid_sync;
 mod probe;
 
+pub use grid_scan::GridScan;
 pub use grid_sync::{GridSync, GridSyncSupport, Phase, WhyPhases, dispatch_phases};
 
 use crate::headers::inline_headers;

@@ -4,8 +4,10 @@
 mod grid;
 mod model;
 mod run;
+mod scan;
 #[cfg(software_metal)]
 mod sources;
+mod ways;
 
 use model::Threads;
 use run::{GROUPS, Kernels, TYPES};

@@ -28,6 +28,7 @@ fn kernels_of_grids_obey_the_rules_of_apples_compiler() {
     for source in [
         &with_header("grid.metal", include_str!("grid.metal")),
         include_str!("../../shaders/grid_probe.metal"),
+        include_str!("../../shaders/scan.metal"),
     ] {
         let check = check_source(source.as_bytes(), &options).expect("a check");
         assert!(check.succeeded, "{:#?}", check.diagnostics);
