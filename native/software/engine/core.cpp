@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 
 #include "address_sanitizer.h"
@@ -31,6 +32,9 @@ core::core() {
     enter_exchange = smtl_enter_exchange;
     enter_finished = smtl_enter_finished;
     enter_poll = smtl_enter_poll;
+    encode_command = [](smtl_core *core, smtl_command_request *request) {
+        static_cast<smtl::core *>(core)->encode(*request);
+    };
 }
 
 bool core::owns(const void *address) const {
@@ -155,6 +159,22 @@ const smtl_context *core::abandon_kernel(int signal_number, const void *address)
 
 void core::abandon_kernel() {
     current->fail(SMTL_FAILURE_ACCESS, current->checks->error());
+    smtl_continue(abandon_kernel(SIGTRAP, nullptr));
+}
+
+void core::fail_encoding(char *problem) {
+    current->fail(SMTL_FAILURE_ARGUMENTS, "kernel '" + std::string(current->kernel->image->name) +
+                                              "': " + (problem == nullptr ? "nobody takes its commands" : problem) +
+                                              ", in " + describe_threadgroup());
+    std::free(problem);
+}
+
+void core::encode(smtl_command_request &request) {
+    const auto carry_out = current->given->encode_command;
+    char *problem = nullptr;
+    if (carry_out != nullptr && carry_out(current->given, &request, &problem)) return;
+    /* No destructors run after it. */
+    fail_encoding(problem);
     smtl_continue(abandon_kernel(SIGTRAP, nullptr));
 }
 

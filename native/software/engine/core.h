@@ -74,6 +74,8 @@ struct core : smtl_core {
     const smtl_context *abandon_kernel(int signal_number, const void *address);
     /* The same from kernel code, for an error that no signal reports. Does not return. */
     [[noreturn]] void abandon_kernel();
+    /* Called by kernel code; does not return if the request is wrong. */
+    void encode(smtl_command_request &request);
     /* Whether the address lies in the core's arena. */
     bool owns(const void *address) const;
     /* Whether the instruction is the running kernel's own, and not one of the scheduler or a library. */
@@ -100,6 +102,7 @@ private:
     void reset_threads();
     smtl_failure fault_kind() const;
     std::string describe_fault() const;
+    void fail_encoding(char *problem);
     std::string describe_threadgroup() const;
     std::string describe_waiting() const;
     /* Lanes of the simdgroup have met `most_meetings` times while others waited in a barrier. */

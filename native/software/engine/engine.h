@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "msl/include/smtl/command_request.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -42,7 +44,10 @@ typedef struct {
     const struct smtl_clock *seen;
 } smtl_moment;
 
-typedef struct {
+/* The length of a buffer of which only the address is known. */
+#define SMTL_UNKNOWN_LENGTH (SIZE_MAX / 2)
+
+typedef struct smtl_launch {
     const smtl_kernel *kernel;
     /* Addresses by buffer index (offsets applied; setBytes copies included); NULL if nothing is bound. */
     void *buffers[SMTL_MAX_BUFFER_ARGUMENTS];
@@ -55,6 +60,9 @@ typedef struct {
     uint32_t threads_per_threadgroup[3];
     /* Takes the kernel's messages. NULL: they are dropped. */
     struct smtl_log_buffer *log;
+    /* Carries out what the kernel asks of an indirect command buffer. False, and a malloc'd message, if it is wrong.
+     * Many threads may call it at once, each on a stack of the kernel's. NULL: the kernel may ask for nothing. */
+    bool (*encode_command)(const struct smtl_launch *launch, smtl_command_request *request, char **problem);
     /* For the checks of an instrumented kernel: a bit for each index whose bytes the command buffer itself holds
      * (setBytes). */
     uint32_t inline_bytes;

@@ -59,7 +59,8 @@ bool checked_launch::bind_argument(uint32_t index) {
         slot->cells->release();
         std::memcpy(smtl_sanitizer_bytes(slot), bound, slot->length);
         bound = smtl_sanitizer_bytes(slot);
-    } else if (bound != nullptr && find_watched(reinterpret_cast<uintptr_t>(bound)) == nullptr) {
+    } else if (bound != nullptr && launch_.buffer_lengths[index] != SMTL_UNKNOWN_LENGTH &&
+               find_watched(reinterpret_cast<uintptr_t>(bound)) == nullptr) {
         borrowed_.push_back(smtl_sanitizer_watch(bound, launch_.buffer_lengths[index]));
     }
     if (launch_.threadgroup_lengths[index] == 0) return true;

@@ -14,6 +14,8 @@
 }
 /* Which statistic counts the class's instances; each subclass says. */
 + (smtl_object_class)objectClass;
+/* Retains the object unless its dealloc has begun. The caller knows that its memory is still there. */
+- (BOOL)retainIfAlive;
 @property (copy, atomic) NSString *label;
 @end
 

@@ -22,6 +22,15 @@
     return self;
 }
 
+- (BOOL)retainIfAlive {
+    long references = __atomic_load_n(&_references, __ATOMIC_RELAXED);
+    while (references >= 0)
+        if (__atomic_compare_exchange_n(&_references, &references, references + 1, true, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
+            return YES;
+    return NO;
+}
+
 - (oneway void)release {
     if (__atomic_fetch_sub(&_references, 1, __ATOMIC_ACQ_REL) == 0) [self dealloc];
 }

@@ -2,6 +2,7 @@
 
 #include "SMTLBlitGroup.h"
 #import "SMTLIndirectCommandBuffer.h"
+#import "SMTLKernelCommands.h"
 #include "engine/engine.h"
 #import "framework/device/SMTLCounterSampleBuffer.h"
 #import "framework/library/SMTLComputePipeline.h"
@@ -11,6 +12,7 @@
 #include "support/clock.h"
 #include "support/delay.h"
 #include "support/link.h"
+#include "support/numbers.h"
 #include "support/random.h"
 #include "support/settings.h"
 #import <Metal/MTLCommandBuffer.h>
@@ -31,6 +33,7 @@ typedef struct {
     bool shuffled;          /* the present encoder's launches are */
     smtl_unordered unordered;
     smtl_blit_group *blits; /* that have not been executed */
+    NSMutableArray *pipelines; /* of commands that kernels have encoded: they live until all has run */
     smtl_execution *execution;
 } smtl_replay;
 
@@ -102,6 +105,7 @@ static bool is_empty(const uint32_t size[3]) { return size[0] == 0 || size[1] ==
 static bool run_or_postpone(smtl_replay *replay, smtl_launch *launch) {
     if (is_empty(launch->threads_per_grid)) return true;
     launch->log = replay->execution->log;
+    launch->encode_command = SMTLEncodeKernelCommand;
     if (replay->execution->order != NULL) launch->moment = smtl_order_launch(replay->execution->order);
     return replay->shuffled ? postpone(&replay->unordered, launch, replay->execution)
                             : run_now(launch, replay->execution);
@@ -128,15 +132,38 @@ static bool run_indirect(smtl_replay *replay, const smtl_record_launch_indirect 
     return run_launch(replay, grid, command->threads_per_threadgroup);
 }
 
+static bool fail_command(smtl_replay *replay, NSUInteger index, const char *problem) {
+    char text[160];
+    smtl_snprintf(text, sizeof text, "command %lu of an indirect command buffer: %s", (unsigned long)index, problem);
+    return fail(replay->execution, MTLCommandBufferErrorInvalidResource, strdup(text));
+}
+
+/* The pipeline that the command sets: nil, if it sets none or if its pipeline has ended. */
+static const SMTLComputePipeline *pipeline_of(smtl_replay *replay, const smtl_indirect_command *command,
+                                              const smtl_command_code *code) {
+    if (command->pipeline != nil && command->pipeline->_handle == code->pipeline) return command->pipeline;
+    SMTLComputePipeline *pipeline = SMTLRetainPipelineOfHandle(code->pipeline);
+    if (pipeline == nil) return nil;
+    if (replay->pipelines == nil) replay->pipelines = [[NSMutableArray alloc] init];
+    [replay->pipelines addObject:pipeline];
+    [pipeline release];
+    return pipeline;
+}
+
 static bool run_command(smtl_replay *replay, const SMTLIndirectCommandBuffer *commands, NSUInteger index) {
     const smtl_indirect_command *command = &commands->_commands[index];
+    /* A copy: whoever encodes the command at the same time cannot change what has been checked. */
+    const smtl_command_code code = command->code;
     smtl_launch launch;
-    if (command->barrier && !barrier(replay)) return false;
-    if (!command->launches || is_empty(command->threads_per_grid) || is_empty(command->threads_per_threadgroup))
-        return true;
-    const char *problem = SMTLPrepareIndirectCommand(commands, command, replay->pipeline, &replay->bindings, &launch);
-    if (problem != NULL) return fail(replay->execution, MTLCommandBufferErrorInvalidResource, strdup(problem));
-    return run_or_postpone(replay, &launch);
+    if (code.barrier && !barrier(replay)) return false;
+    if (!code.launches || is_empty(code.threads_per_grid) || is_empty(code.threads_per_threadgroup)) return true;
+    const SMTLComputePipeline *pipeline = replay->pipeline;
+    if (!commands->_inheritsPipeline) {
+        pipeline = pipeline_of(replay, command, &code);
+        if (pipeline == nil && code.pipeline != 0) return fail_command(replay, index, "its pipeline has been released");
+    }
+    const char *problem = SMTLPrepareIndirectCommand(commands, &code, pipeline, &replay->bindings, &launch);
+    return problem == NULL ? run_or_postpone(replay, &launch) : fail_command(replay, index, problem);
 }
 
 /* The commands of one call may run in any order, whatever the encoder's own launches do. */
@@ -310,4 +337,5 @@ void smtl_execute(const smtl_stream *stream, smtl_execution *execution) {
         flush(&replay);
     }
     free(replay.unordered.launches);
+    [replay.pipelines release];
 }

@@ -34,6 +34,7 @@
     [pipeline retain];
     [_command->pipeline release];
     _command->pipeline = pipeline;
+    _command->code.pipeline = pipeline->_handle;
 }
 
 - (void)setKernelBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset atIndex:(NSUInteger)index {
@@ -47,7 +48,8 @@
     [bound retain];
     [_command->buffers[index] release];
     _command->buffers[index] = bound;
-    _command->offsets[index] = offset;
+    _command->code.addresses[index] = (uintptr_t)bound->_device_bytes + offset;
+    _command->code.lengths[index] = bound->_length - offset;
 }
 
 - (void)setThreadgroupMemoryLength:(NSUInteger)length atIndex:(NSUInteger)index {
@@ -56,7 +58,7 @@
                  @"index %lu is not below maxKernelThreadgroupMemoryBindCount %lu", (unsigned long)index,
                  (unsigned long)_buffer->_maxThreadgroupMemories);
     SMTLRequireThreadgroupMemory(where, length);
-    _command->threadgroup_lengths[index] = (uint32_t)length;
+    _command->code.threadgroup_lengths[index] = (uint32_t)length;
 }
 
 - (void)launch:(MTLSize)count
@@ -74,9 +76,9 @@
         else
             SMTLRequireThreadgroupOf(where, pipeline, group);
     }
-    SMTLStoreGrid(where, count, scale, _command->threads_per_grid);
-    SMTLStoreSize(group, _command->threads_per_threadgroup);
-    _command->launches = YES;
+    SMTLStoreGrid(where, count, scale, _command->code.threads_per_grid);
+    SMTLStoreSize(group, _command->code.threads_per_threadgroup);
+    _command->code.launches = 1;
 }
 
 - (void)concurrentDispatchThreadgroups:(MTLSize)threadgroupsPerGrid
@@ -93,11 +95,11 @@
 }
 
 - (void)setBarrier {
-    _command->barrier = YES;
+    _command->code.barrier = 1;
 }
 
 - (void)clearBarrier {
-    _command->barrier = NO;
+    _command->code.barrier = 0;
 }
 
 - (void)reset {

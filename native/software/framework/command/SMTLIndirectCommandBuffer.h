@@ -9,16 +9,24 @@
 
 @class SMTLBuffer;
 
-/* One command. What it names is retained, so that a forgotten useResource: cannot make the process crash. */
+/* What a command does, as the CPU or a kernel has encoded it. All zero: nothing. */
 typedef struct {
-    BOOL launches; /* NO: does nothing */
-    BOOL barrier;
-    SMTLComputePipeline *pipeline;
-    SMTLBuffer *buffers[SMTL_MAX_BUFFER_ARGUMENTS];
-    NSUInteger offsets[SMTL_MAX_BUFFER_ARGUMENTS];
+    uint32_t launches;
+    uint32_t barrier;
+    uint64_t pipeline; /* its handle; 0: none is set */
+    uint64_t addresses[SMTL_MAX_BUFFER_ARGUMENTS]; /* 0: no buffer is set */
+    size_t lengths[SMTL_MAX_BUFFER_ARGUMENTS]; /* from the address to the end of its buffer */
     uint32_t threadgroup_lengths[SMTL_MAX_BUFFER_ARGUMENTS];
     uint32_t threads_per_grid[3];
     uint32_t threads_per_threadgroup[3];
+} smtl_command_code;
+
+/* What the CPU names in a command is retained until the CPU or a blit replaces it, so that a forgotten useResource:
+ * cannot make the process crash. What a kernel names is not: a kernel cannot keep an object alive. */
+typedef struct {
+    smtl_command_code code;
+    SMTLComputePipeline *pipeline;
+    SMTLBuffer *buffers[SMTL_MAX_BUFFER_ARGUMENTS];
 } smtl_indirect_command;
 
 @interface SMTLIndirectCommandBuffer : SMTLResource <MTLIndirectCommandBuffer> {
@@ -31,6 +39,7 @@ typedef struct {
     NSUInteger _maxBuffers;
     NSUInteger _maxThreadgroupMemories;
     uint64_t _retained_by;
+    uint64_t _handle; /* by which kernels name it */
 }
 /* nil if memory runs out or a failure is injected. */
 - (instancetype)initWithDevice:(SMTLDevice *)device
@@ -46,9 +55,9 @@ typedef struct {
 SMTLIndirectCommandBuffer *SMTLCheckIndirectCommands(const char *where, id<MTLIndirectCommandBuffer> buffer,
                                                      NSRange range, SMTLDevice *device);
 
-/* Makes a launch of the command; if the buffer inherits, of `pipeline` and on top of `bindings`, which are the
- * encoder's. Returns NULL, or what is wrong with the command. */
-const char *SMTLPrepareIndirectCommand(const SMTLIndirectCommandBuffer *buffer, const smtl_indirect_command *command,
+/* Makes a launch of the command with this pipeline, which may be nil; if the buffer inherits buffers, on top of
+ * `bindings`, which are the encoder's. Returns NULL, or what is wrong with the command. */
+const char *SMTLPrepareIndirectCommand(const SMTLIndirectCommandBuffer *buffer, const smtl_command_code *command,
                                        const SMTLComputePipeline *pipeline, const smtl_launch *bindings,
                                        smtl_launch *launch);
 

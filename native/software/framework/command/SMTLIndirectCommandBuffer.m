@@ -2,6 +2,7 @@
 
 #import "SMTLIndirectCommand.h"
 #import "SMTLLaunchCheck.h"
+#import "framework/device/SMTLHandles.h"
 #import "framework/memory/SMTLBuffer.h"
 #import "support/SMTLError.h"
 #include "support/SMTLInjection.h"
@@ -19,10 +20,9 @@ SMTLIndirectCommandBuffer *SMTLCheckIndirectCommands(const char *where, id<MTLIn
     return own;
 }
 
-const char *SMTLPrepareIndirectCommand(const SMTLIndirectCommandBuffer *buffer, const smtl_indirect_command *command,
+const char *SMTLPrepareIndirectCommand(const SMTLIndirectCommandBuffer *buffer, const smtl_command_code *command,
                                        const SMTLComputePipeline *pipeline, const smtl_launch *bindings,
                                        smtl_launch *launch) {
-    if (!buffer->_inheritsPipeline) pipeline = command->pipeline;
     if (pipeline == nil) return "no compute pipeline state is set";
     if (buffer->_inheritsBuffers) {
         *launch = *bindings;
@@ -32,11 +32,8 @@ const char *SMTLPrepareIndirectCommand(const SMTLIndirectCommandBuffer *buffer, 
     } else {
         memset(launch, 0, sizeof *launch);
         for (NSUInteger i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; i++) {
-            const SMTLBuffer *bound = command->buffers[i];
-            if (bound != nil) {
-                launch->buffers[i] = bound->_device_bytes + command->offsets[i];
-                launch->buffer_lengths[i] = bound->_length - command->offsets[i];
-            }
+            launch->buffers[i] = (void *)(uintptr_t)command->addresses[i];
+            launch->buffer_lengths[i] = command->lengths[i];
         }
         memcpy(launch->threadgroup_lengths, command->threadgroup_lengths, sizeof launch->threadgroup_lengths);
     }
@@ -105,10 +102,12 @@ static void retain_command(const smtl_indirect_command *command) {
         [self release];
         return nil;
     }
+    _handle = SMTLHandleCreate(self);
     return self;
 }
 
 - (void)dealloc {
+    SMTLHandleEnd(_handle);
     if (_commands != NULL) {
         [self resetCommands:NSMakeRange(0, _count)];
         SMTLDeviceGiveMemory(_device, [self allocatedSize], true);
@@ -147,7 +146,7 @@ static void retain_command(const smtl_indirect_command *command) {
 }
 
 - (MTLResourceID)gpuResourceID {
-    MTLResourceID identifier = {(uint64_t)(uintptr_t)_commands};
+    MTLResourceID identifier = {_handle};
     return identifier;
 }
 

@@ -6,6 +6,9 @@
 #import "framework/memory/SMTLBuffer.h"
 #import <Metal/MTLTypes.h>
 
+/* The length of threadgroup memory is a multiple of it. */
+#define SMTL_THREADGROUP_MEMORY_UNIT 16u
+
 void SMTLRequireArgumentIndex(const char *where, NSUInteger index);
 /* The length of one dynamic threadgroup memory argument. */
 void SMTLRequireThreadgroupMemory(const char *where, NSUInteger length);

@@ -2,16 +2,14 @@
 
 #import "support/SMTLError.h"
 
-#define THREADGROUP_MEMORY_UNIT 16u
-
 void SMTLRequireArgumentIndex(const char *where, NSUInteger index) {
     SMTL_REQUIRE(index < SMTL_MAX_BUFFER_ARGUMENTS, where, @"index %lu is not below %u", (unsigned long)index,
                  SMTL_MAX_BUFFER_ARGUMENTS);
 }
 
 void SMTLRequireThreadgroupMemory(const char *where, NSUInteger length) {
-    SMTL_REQUIRE(length % THREADGROUP_MEMORY_UNIT == 0, where, @"length(%lu) must be a multiple of %u bytes",
-                 (unsigned long)length, THREADGROUP_MEMORY_UNIT);
+    SMTL_REQUIRE(length % SMTL_THREADGROUP_MEMORY_UNIT == 0, where, @"length(%lu) must be a multiple of %u bytes",
+                 (unsigned long)length, SMTL_THREADGROUP_MEMORY_UNIT);
     SMTL_REQUIRE(length <= SMTL_MAX_THREADGROUP_MEMORY, where, @"length(%lu) must be <= %u", (unsigned long)length,
                  SMTL_MAX_THREADGROUP_MEMORY);
 }

@@ -17,9 +17,10 @@
     NSUInteger _staticMemory;
     MTLSize _requiredThreads; /* of a threadgroup; all zero: any number up to `_maxThreads` */
     uint64_t _retained_by;
+    uint64_t _handle; /* by which kernels name it */
+    BOOL _supportsIndirect;
 @protected
     SMTLFunction *_function;
-    BOOL _supportsIndirect;
     MTLShaderValidation _shaderValidation;
 }
 /* nil, and an autoreleased error, if the kernel cannot be compiled or loaded. */

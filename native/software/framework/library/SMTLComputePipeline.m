@@ -3,6 +3,7 @@
 #import "SMTLFunction.h"
 #import "SMTLLibrary.h"
 #import "SMTLReflection.h"
+#import "framework/device/SMTLHandles.h"
 #import "support/SMTLError.h"
 #include "support/SMTLInjection.h"
 #include <stdlib.h>
@@ -110,6 +111,7 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
         [self release];
         return nil;
     }
+    _handle = SMTLHandleCreate(self);
     SMTLStoreError(error, nil);
     return self;
 }
@@ -136,6 +138,7 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
 }
 
 - (void)dealloc {
+    SMTLHandleEnd(_handle);
     free(_arguments);
     if (_kernel != NULL) smtl_kernel_release(_kernel);
     [_function release];
@@ -213,7 +216,7 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
 }
 
 - (MTLResourceID)gpuResourceID {
-    MTLResourceID identifier = {(uint64_t)(uintptr_t)_kernel};
+    MTLResourceID identifier = {_handle};
     return identifier;
 }
 

@@ -14,7 +14,7 @@ struct Name {
 
 constexpr std::string_view textures = "textures are", samplers = "samplers are", rays = "ray tracing is",
                            meshes = "mesh shading is", tensors = "tensors are", tables = "tables of functions are",
-                           imageblocks = "imageblocks are", commands = "encoding commands in kernels is",
+                           imageblocks = "imageblocks are", commands = "commands for rendering are",
                            fragments = "fragment functions are", tessellation = "tessellation is";
 
 constexpr std::array prefixes = std::to_array<Name>({{"texture1d", textures},
@@ -74,10 +74,7 @@ constexpr std::array names = std::to_array<Name>({
     {"execution_simdgroup", tensors},
     {"execution_simdgroups", tensors},
     {"visible_function_table", tables},
-    {"command_buffer", commands},
-    {"compute_command", commands},
     {"render_command", commands},
-    {"compute_pipeline_state", commands},
     {"render_pipeline_state", commands},
     {"interpolant", fragments},
     {"interpolation", fragments, true},

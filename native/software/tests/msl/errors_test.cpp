@@ -303,8 +303,10 @@ void test_unsupported() {
                 {"'dfdx': fragment functions are not supported", "undeclared identifier 'missing'"});
     unsupported("kernel void k(device float *x, imageblock<float4> b) {}\n",
                 {"program_source:3:32: error: kernel parameter 'b': imageblocks are not supported"});
-    unsupported("kernel void k(device float *x, command_buffer c) {}\n",
-                {"kernel parameter 'c': encoding commands in kernels is not supported"});
+    unsupported("kernel void k(device float *x, render_pipeline_state c) {}\n",
+                {"kernel parameter 'c': commands for rendering are not supported"});
+    unsupported("void f(command_buffer c) { render_command r(c, 0); }\n",
+                {"'render_command': commands for rendering are not supported"});
     // These are ordinary names if the user uses them so.
     unsupported("kernel void k(device float *x) { x[0] = access; x[1] = ray; }\n",
                 {"use of undeclared identifier 'access'", "use of undeclared identifier 'ray'"});

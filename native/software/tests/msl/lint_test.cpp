@@ -33,6 +33,22 @@ void rejected(int line, const std::string &source) {
 
 void test_accepted() {
     accepted(R"(
+struct Commands { command_buffer buffer [[id(0)]]; array<compute_pipeline_state, 2> pipelines [[id(1)]]; };
+kernel void k(device Commands &a, constant Commands &b, constant float *in, device float *out) {
+    compute_command command(a.buffer, uint(b.buffer.size()) - 1), other = compute_command(b.buffer, 0);
+    command.copy_command(other);
+    command.reset();
+    command.set_compute_pipeline_state(b.pipelines[1]);
+    command.set_kernel_buffer(in + 1, 0);
+    command.set_kernel_buffer(out, 1);
+    command.set_threadgroup_memory_length(16, 0);
+    command.set_barrier();
+    command.clear_barrier();
+    command.concurrent_dispatch_threads(uint3(4, 1, 1), uint3(1));
+    other.concurrent_dispatch_threadgroups(uint3(1), uint3(1));
+}
+)");
+    accepted(R"(
 struct Args { int n; float4 scale; enum { limit = 4 }; };
 constant float table[4] = {1, 2, 3, 4};
 constant int constexpr width = 8;
@@ -139,6 +155,8 @@ void test_bfloat_casts() {
 }
 
 void test_rejected() {
+    rejected(2, "kernel void k(device command_buffer &c, threadgroup int *x) {\n"
+                "    compute_command(c, 0).set_kernel_buffer(x, 0); }\n");
     rejected(2, "kernel void k(device float *a) {\n threadgroup float *p = a;\n}\n");
     rejected(2, "kernel void k(constant float *a) {\n device const float *p = a;\n}\n");
     rejected(2, "kernel void k(device float *a) {\n constant float *p = a;\n}\n");

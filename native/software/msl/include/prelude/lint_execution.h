@@ -1,4 +1,5 @@
-// Declarations of what threads do together: barriers, simdgroup and quadgroup functions, simdgroup matrices, atomics.
+// Declarations of what threads do together: barriers, simdgroup and quadgroup functions, simdgroup matrices, atomics;
+// and of the commands that they encode.
 // Included by lint.h, which defines the address spaces.
 #pragma once
 
@@ -30,6 +31,27 @@ enum thread_scope {
     thread_scope_simdgroup,
     thread_scope_threadgroup,
     thread_scope_device
+};
+
+struct command_buffer {
+    size_t size() const;
+    ulong handle;
+};
+struct compute_pipeline_state {
+    ulong handle;
+};
+struct compute_command {
+    explicit compute_command(command_buffer commands, uint index);
+    void set_compute_pipeline_state(compute_pipeline_state pipeline);
+    template <class T> void set_kernel_buffer(device T *buffer, uint index);
+    template <class T> void set_kernel_buffer(constant T *buffer, uint index);
+    void set_threadgroup_memory_length(uint length, uint index);
+    void concurrent_dispatch_threadgroups(uint3 threadgroups_per_grid, uint3 threads_per_threadgroup);
+    void concurrent_dispatch_threads(uint3 threads_per_grid, uint3 threads_per_threadgroup);
+    void set_barrier();
+    void clear_barrier();
+    void reset();
+    void copy_command(compute_command source);
 };
 
 void threadgroup_barrier(mem_flags flags);

@@ -18,6 +18,7 @@
 #include "logging.h"
 #include "reflection.h"
 
+#include <smtl/commands.h>
 #include <smtl/entry.h>
 #include <smtl/execution.h>
 

@@ -4,6 +4,7 @@
 #include <msl/matrix.h>
 #include <msl/packed.h>
 #include <smtl/atomics.h>
+#include <smtl/commands.h>
 
 #include "reflection.h"
 
@@ -17,6 +18,9 @@ template <int Columns, int Rows>
 inline constexpr unsigned stored_type<metal::matrix<float, Columns, Rows>> = 7 + 3 * (Columns - 2) + Rows - 2;
 template <int Columns, int Rows>
 inline constexpr unsigned stored_type<metal::matrix<half, Columns, Rows>> = 20 + 3 * (Columns - 2) + Rows - 2;
+
+template <> inline constexpr unsigned stored_type<metal::compute_pipeline_state> = 79;
+template <> inline constexpr unsigned stored_type<metal::command_buffer> = 80;
 
 // The index of a member without [[id(n)]].
 constexpr unsigned long no_index = ~0ul;

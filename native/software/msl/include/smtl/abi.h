@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "command_request.h"
+
 #define SMTL_ABI_VERSION 5u
 
 /* Arenas are this large and aligned to it; the core lies at the start of its arena. */
@@ -180,6 +182,8 @@ struct smtl_core {
 
     smtl_sanitizer sanitizer; /* of instrumented kernels */
     smtl_log_buffer *log; /* NULL: nobody wants messages */
+    /* Returns only if the request was carried out. */
+    void (*encode_command)(smtl_core *core, smtl_command_request *request);
 
     void *const *buffers; /* SMTL_BUFFER_SLOTS addresses */
     void *threadgroup_memory[SMTL_BUFFER_SLOTS];
