@@ -7,6 +7,12 @@
  *
  * Everything is checked when a command is encoded; what commands inherit is checked when they are executed.
  *
+ * Kernels encode commands too (command_buffer and compute_command of the shading language): they find the indirect
+ * command buffer and its pipelines by their resource ids in a buffer. Nobody checks what a kernel encodes, and nothing
+ * keeps it alive: until it has executed, the caller keeps its pipelines and buffers, and calls
+ * mtb_compute_encoder_use_buffer for the buffers on the encoder that executes it. The CPU resets a command that a
+ * kernel has encoded before it encodes the command itself.
+ *
  * Threads
  *   One thread at a time may use an indirect command buffer; any thread may retain and release it. It keeps the
  *   pipelines and buffers of its commands alive, and a command buffer that executes it keeps it until it has completed.
@@ -66,6 +72,11 @@ void mtb_indirect_command_buffer_release(mtb_indirect_command_buffer *commands);
 /* The number of commands. */
 size_t mtb_indirect_command_buffer_size(const mtb_indirect_command_buffer *commands);
 
+/* What a kernel finds in a buffer as a command_buffer (gpuResourceID, macOS 13); zero if the system does not tell. */
+uint64_t mtb_indirect_command_buffer_gpu_resource_id(const mtb_indirect_command_buffer *commands);
+/* The same of a compute_pipeline_state. Kernels set only pipelines that were made for indirect commands. */
+uint64_t mtb_pipeline_gpu_resource_id(const mtb_pipeline *pipeline);
+
 /* The calls on one command: MTB_OUT_OF_RANGE for one past the end. A command that has a dispatch takes no other
  * pipeline, buffer, threadgroup memory or dispatch (MTB_INVALID_STATE) until it is reset. */
 
@@ -108,6 +119,9 @@ mtb_status mtb_compute_encoder_execute_commands(mtb_compute_encoder *encoder, mt
 mtb_status mtb_compute_encoder_execute_commands_indirect(mtb_compute_encoder *encoder,
                                                          mtb_indirect_command_buffer *commands, mtb_buffer *buffer,
                                                          size_t offset, mtb_error **error);
+/* useResource:usage:, for kernels of this encoder that encode commands. Encoders after it execute them. */
+mtb_status mtb_compute_encoder_use_commands(mtb_compute_encoder *encoder, mtb_indirect_command_buffer *commands,
+                                            mtb_error **error);
 /* dispatchThreadgroupsWithIndirectBuffer:indirectBufferOffset:threadsPerThreadgroup:. When the GPU comes to it, the
  * twelve bytes at `offset`, a multiple of 4, are the threadgroups in each dimension, as three uint32_t. */
 mtb_status mtb_compute_encoder_dispatch_threadgroups_indirect(mtb_compute_encoder *encoder, mtb_buffer *buffer,

@@ -14,6 +14,13 @@ use crate::metal::device::Size;
 use crate::metal::handle::check;
 use crate::sys;
 
+/// Whose commands a call executes: what kernels have encoded, only the caller can know.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum EncodedBy {
+    Cpu,
+    Anyone,
+}
+
 /// Executions of indirect commands.
 impl ComputeEncoder<'_> {
     /// Executes the commands of the range (`executeCommandsInBuffer:withRange:`). They use their buffers from now until
@@ -22,8 +29,8 @@ impl ComputeEncoder<'_> {
     /// # Errors
     ///
     /// [`Error::OutOfRange`] for commands that do not exist, [`Error::InUse`] while a command is being encoded or a guard
-    /// for CPU access to one of the buffers conflicts, [`Error::InvalidState`] if the commands inherit something,
-    /// [`Error::WrongDevice`].
+    /// for CPU access to one of the buffers conflicts, [`Error::InvalidState`] if the commands inherit something and if
+    /// kernels [encode](ComputeEncoder::use_indirect_command_buffer) commands, [`Error::WrongDevice`].
     pub fn execute_commands_in_buffer(
         &mut self,
         commands: &IndirectCommandBuffer,
@@ -35,7 +42,7 @@ impl ComputeEncoder<'_> {
             return Err(Error::InvalidState(Failure::new(FUNCTION, message)));
         }
         // SAFETY: who encoded the commands has promised that their kernels may run with what they have.
-        unsafe { self.execute_range(FUNCTION, commands, range) }
+        unsafe { self.execute_range(FUNCTION, commands, range, EncodedBy::Cpu) }
     }
 
     /// [`execute_commands_in_buffer`](ComputeEncoder::execute_commands_in_buffer) for commands that have the encoder's
@@ -58,24 +65,25 @@ impl ComputeEncoder<'_> {
     ) -> Result<()> {
         const FUNCTION: &str = "ComputeEncoder::execute_inheriting_commands";
         // SAFETY: the caller's promise.
-        unsafe { self.execute_range(FUNCTION, commands, range) }
+        unsafe { self.execute_range(FUNCTION, commands, range, EncodedBy::Cpu) }
     }
 
     /// # Safety
     ///
     /// The kernels may run with what the commands have and inherit.
-    unsafe fn execute_range(
+    pub(super) unsafe fn execute_range(
         &mut self,
         function: &'static str,
         commands: &IndirectCommandBuffer,
         range: Range<usize>,
+        by: EncodedBy,
     ) -> Result<()> {
         commands.inner.check_range(function, &range)?;
         if range.is_empty() {
             return Ok(());
         }
         let (first, count) = (range.start, range.len());
-        self.execute(function, commands, &range, None, |encoder, raw| {
+        self.execute(function, commands, &range, None, by, |encoder, raw| {
             // SAFETY: both are live, and the commands are this thread's while their lock is held; what the kernels do is
             // the caller's promise.
             unsafe {
@@ -97,8 +105,9 @@ impl ComputeEncoder<'_> {
     ///
     /// # Safety
     ///
-    /// Nobody checks what the GPU reads. The caller promises that the range is within the commands, and for each command
-    /// that inherits what [`dispatch_threads`](ComputeEncoder::dispatch_threads) asks.
+    /// Nobody checks what the GPU reads. The caller promises that the range is within the commands, for each command
+    /// that inherits what [`dispatch_threads`](ComputeEncoder::dispatch_threads) asks, and for each that a kernel has
+    /// encoded what [`execute_commands_of_kernels`](ComputeEncoder::execute_commands_of_kernels) asks.
     pub unsafe fn execute_commands_in_buffer_indirect(
         &mut self,
         commands: &IndirectCommandBuffer,
@@ -107,17 +116,25 @@ impl ComputeEncoder<'_> {
     ) -> Result<()> {
         const FUNCTION: &str = "ComputeEncoder::execute_commands_in_buffer_indirect";
         let (range, from) = (0..commands.size(), buffer.as_ptr());
-        self.execute(FUNCTION, commands, &range, Some(buffer), |encoder, raw| {
-            // SAFETY: all are live, and the commands are this thread's while their lock is held; the range and what the
-            // kernels do are the caller's promise.
-            unsafe {
-                check(|error| {
-                    sys::mtb_compute_encoder_execute_commands_indirect(
-                        encoder, raw, from, offset, error,
-                    )
-                })
-            }
-        })
+        let by = EncodedBy::Anyone;
+        self.execute(
+            FUNCTION,
+            commands,
+            &range,
+            Some(buffer),
+            by,
+            |encoder, raw| {
+                // SAFETY: all are live, and the commands are this thread's while their lock is held; the range and what the
+                // kernels do are the caller's promise.
+                unsafe {
+                    check(|error| {
+                        sys::mtb_compute_encoder_execute_commands_indirect(
+                            encoder, raw, from, offset, error,
+                        )
+                    })
+                }
+            },
+        )
     }
 
     fn execute(
@@ -126,12 +143,17 @@ impl ComputeEncoder<'_> {
         commands: &IndirectCommandBuffer,
         range: &Range<usize>,
         arguments: Option<&Buffer>,
+        by: EncodedBy,
         encode: impl FnOnce(
             *mut sys::mtb_compute_encoder,
             *mut sys::mtb_indirect_command_buffer,
         ) -> Result<()>,
     ) -> Result<()> {
         let mut state = commands.inner.lock(function)?;
+        if by == EncodedBy::Cpu && state.are_of_kernels {
+            let message = "kernels encode the commands: use execute_commands_of_kernels";
+            return Err(Error::InvalidState(Failure::new(function, message)));
+        }
         let raw = state.handle.as_ptr();
         let buffers = state.uses(range).iter();
         let uses = std::iter::once((Used::Commands(&commands.inner), Access::Read))

@@ -58,6 +58,7 @@ mod command_buffer;
 mod descriptor;
 mod encoders;
 mod inner;
+mod kernel_commands;
 mod uses;
 
 pub use command::IndirectComputeCommand;

@@ -18,6 +18,8 @@ type Uses = Vec<(Buffer, Access)>;
 pub(super) struct State {
     pub(super) handle: Handle<sys::mtb_indirect_command_buffer>,
     pub(super) commands: Vec<Command>,
+    /// Kernels have encoded commands, or will: nobody knows what the commands do.
+    pub(super) are_of_kernels: bool,
     /// Of ranges that were executed: replays have a few.
     uses: VecDeque<(Range<usize>, Uses)>,
 }
@@ -63,6 +65,7 @@ impl State {
         State {
             handle,
             commands: (0..count).map(|_| Command::default()).collect(),
+            are_of_kernels: false,
             uses: VecDeque::new(),
         }
     }
@@ -79,6 +82,7 @@ impl State {
     /// The commands of the range do nothing any more. Returns what they had.
     pub(super) fn forget(&mut self, range: Range<usize>) -> Vec<Command> {
         self.uses.clear();
+        self.are_of_kernels &= range != (0..self.commands.len());
         self.commands[range].iter_mut().map(mem::take).collect()
     }
 

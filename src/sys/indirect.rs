@@ -40,6 +40,10 @@ abi! {
     ) -> *mut mtb_indirect_command_buffer;
     pub fn mtb_indirect_command_buffer_release(commands: *mut mtb_indirect_command_buffer);
     pub fn mtb_indirect_command_buffer_size(commands: *const mtb_indirect_command_buffer) -> usize;
+    pub fn mtb_indirect_command_buffer_gpu_resource_id(
+        commands: *const mtb_indirect_command_buffer,
+    ) -> u64;
+    pub fn mtb_pipeline_gpu_resource_id(pipeline: *const mtb_pipeline) -> u64;
     pub fn mtb_indirect_command_set_pipeline(
         commands: *mut mtb_indirect_command_buffer,
         index: usize,
@@ -103,6 +107,11 @@ abi! {
         commands: *mut mtb_indirect_command_buffer,
         buffer: *mut mtb_buffer,
         offset: usize,
+        error: *mut *mut mtb_error,
+    ) -> mtb_status;
+    pub fn mtb_compute_encoder_use_commands(
+        encoder: *mut mtb_compute_encoder,
+        commands: *mut mtb_indirect_command_buffer,
         error: *mut *mut mtb_error,
     ) -> mtb_status;
     pub fn mtb_compute_encoder_dispatch_threadgroups_indirect(

@@ -55,6 +55,7 @@ int main(int argc, char **argv) {
                                       compute_tests,
                                       indirect_tests,
                                       indirect_refusal_tests,
+                                      indirect_kernel_tests,
                                       command_buffer_tests,
                                       event_tests,
                                       thread_tests,

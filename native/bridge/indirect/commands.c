@@ -165,6 +165,10 @@ const mtbi_indirect_residency *mtbi_indirect_find_residency(mtb_indirect_command
     return NULL;
 }
 
+uint64_t mtb_indirect_command_buffer_gpu_resource_id(const mtb_indirect_command_buffer *commands) {
+    return commands ? commands->gpu_resource_id : 0;
+}
+
 size_t mtb_indirect_command_buffer_size(const mtb_indirect_command_buffer *commands) {
     return commands ? commands->count : 0;
 }

@@ -94,6 +94,18 @@ mtb_status mtb_compute_encoder_execute_commands(mtb_compute_encoder *encoder, mt
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
 }
 
+mtb_status mtb_compute_encoder_use_commands(mtb_compute_encoder *encoder, mtb_indirect_command_buffer *commands,
+                                            mtb_error **error) {
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    REQUIRE(check_commands(ENCODER_BASE(encoder), commands, error, __func__));
+    REQUIRE(mtbi_compute_encoder_flush(encoder, error, __func__));
+    REQUIRE(keep(ENCODER_BASE(encoder), commands, error, __func__));
+    [metal_of(encoder) useResource:commands->metal usage:MTLResourceUsageRead | MTLResourceUsageWrite];
+    return MTB_OK;
+    MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))
+}
+
 /* `size` bytes of arguments that the GPU reads. */
 static mtb_status check_argument_buffer(const mtb_compute_encoder *encoder, mtb_buffer *buffer, size_t offset,
                                         size_t size, mtb_error **error, const char *function) {

@@ -39,6 +39,8 @@ struct mtb_indirect_command_buffer {
     mtbi_handle handle;
     mtb_device *device;
     MTBI_OBJECT(MTLIndirectCommandBuffer) metal;
+    /* Zero before macOS 13. */
+    uint64_t gpu_resource_id;
     mtb_indirect_descriptor descriptor;
     size_t count;
     mtbi_indirect_command *commands;

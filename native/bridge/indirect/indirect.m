@@ -70,6 +70,7 @@ static mtb_status fill(mtb_indirect_command_buffer *commands, mtb_error **error,
     if (!commands->metal)
         return mtbi_fail(error, function, MTB_OUT_OF_MEMORY,
                          "Metal could not make an indirect command buffer of %zu commands", count);
+    if (@available(macOS 13.0, *)) commands->gpu_resource_id = [commands->metal gpuResourceID]._impl;
     [commands->metal resetWithRange:NSMakeRange(0, count)];
     return MTB_OK;
 }

@@ -39,3 +39,5 @@ bool mtb_pipeline_get_argument(const mtb_pipeline *pipeline, size_t position, mt
 bool mtb_pipeline_supports_indirect_commands(const mtb_pipeline *pipeline) {
     return pipeline && pipeline->supports_indirect_commands;
 }
+
+uint64_t mtb_pipeline_gpu_resource_id(const mtb_pipeline *pipeline) { return pipeline ? pipeline->gpu_resource_id : 0; }

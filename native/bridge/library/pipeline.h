@@ -13,6 +13,8 @@ struct mtb_pipeline {
     size_t max_threads;
     size_t static_threadgroup_memory;
     bool supports_indirect_commands;
+    /* Zero before macOS 13. */
+    uint64_t gpu_resource_id;
     /* Each argument's name is the pipeline's own copy. */
     mtb_argument *arguments;
     size_t argument_count;

@@ -76,6 +76,7 @@ static mtb_status copy_arguments(mtb_pipeline *pipeline, NSArray *described, mtb
 
 static mtb_status fill(mtb_pipeline *pipeline, MTLComputePipelineReflection *reflection, const char *name,
                        mtb_error **error, const char *function) {
+    if (@available(macOS 13.0, *)) pipeline->gpu_resource_id = [pipeline->metal gpuResourceID]._impl;
     pipeline->execution_width = [pipeline->metal threadExecutionWidth];
     pipeline->max_threads = [pipeline->metal maxTotalThreadsPerThreadgroup];
     pipeline->static_threadgroup_memory = [pipeline->metal staticThreadgroupMemoryLength];

@@ -1,5 +1,6 @@
 //! Indirect command buffers.
 
+mod kernel_commands;
 mod lifetimes;
 mod order;
 mod refusals;

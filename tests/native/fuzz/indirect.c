@@ -128,6 +128,7 @@ static void execute(recording *of) {
     }
     mtb_compute_encoder *compute = encoder ? encoder->compute : NULL;
     CALL(&ranged, mtb_compute_encoder_execute_commands, compute, of->handle, first, count);
+    CALL(&v, mtb_compute_encoder_use_commands, compute, of->handle);
     /* What the GPU would read is not known, so each of these calls is wrong. */
     refuse_if(&v, true, MTB_MISALIGNED);
     buffer_model *buffer = PICK(all.buffers);
@@ -158,6 +159,7 @@ static void use_indirect_commands(void) {
     of.pipeline = MAKE(&made, mtb_pipeline_create_for_indirect_commands, function);
     mtb_function_release(function);
     if (!mtb_pipeline_supports_indirect_commands(of.pipeline)) abort();
+    if (mtb_pipeline_gpu_resource_id(of.pipeline) == mtb_indirect_command_buffer_gpu_resource_id(of.handle)) abort();
     static void (*const steps[])(recording *) = {set_pipeline, set_buffer, set_buffer,   set_buffer,
                                                  dispatch,     dispatch,   set_the_rest, reset};
     for (uint32_t left = is_usual ? below(48) : 0; left > 0; left--) steps[below(8)](&of);
