@@ -17,6 +17,9 @@
 
 namespace smtl {
 
+/* The address of a fault that the processor does not tell. */
+inline const void *unknown_address() { return reinterpret_cast<const void *>(~uintptr_t(0)); }
+
 constexpr uint32_t simd_width = SMTL_SIMD_WIDTH;
 constexpr uint32_t max_threads_per_threadgroup = SMTL_MAX_THREADS_PER_THREADGROUP;
 constexpr uint32_t max_simdgroups = max_threads_per_threadgroup / simd_width;
@@ -153,7 +156,7 @@ private:
     void *native_stack;
 
     int fault_signal; /* 0: the kernel has not faulted */
-    const void *fault_address;
+    const void *fault_address; /* or unknown_address() */
 
     uint16_t stack_of[max_threads_per_threadgroup];
     simdgroup simdgroups[max_simdgroups];

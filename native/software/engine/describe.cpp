@@ -39,6 +39,8 @@ std::string core::describe_fault() const {
     case SIGBUS:
         if (stacks.in_guard(fault_address))
             text += "used more stack than the " + std::to_string(stacks.size()) + " bytes that a thread has";
+        else if (fault_address == unknown_address())
+            text += "accessed invalid memory at an address of more bits than a pointer has";
         else
             text += "accessed invalid memory at " + describe_address(*current->given, fault_address);
         break;

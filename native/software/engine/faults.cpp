@@ -75,7 +75,9 @@ void handle_fault(int number, siginfo_t *info, void *raw_context) {
         pass_on(number, info, raw_context);
         return;
     }
-    continue_with(context, *faulted->abandon_kernel(number, info->si_addr));
+    /* Of an address that no pointer can hold, x86-64 processors do not say which it was. */
+    const bool known = number != SIGSEGV || info->si_code != SI_KERNEL;
+    continue_with(context, *faulted->abandon_kernel(number, known ? info->si_addr : unknown_address()));
 }
 
 /* The kernel's time is up, or the program uses the signal itself. Only a kernel's own code can be abandoned at any

@@ -102,6 +102,13 @@ void memory(metal_program &program) {
         still_works(program);
     }
 
+    distance[0] = uint64_t(1) << 57;
+    CHECK(mentions(launch(program.kernel("far_away")).buffer(0, x).buffer(1, distance).run({64}, {64}),
+                   {"far_away", "invalid memory at an address of more bits"}));
+    distance[0] = uint64_t(0) - reinterpret_cast<uintptr_t>(x.data()) / sizeof(float);
+    CHECK(mentions(launch(program.kernel("far_away")).buffer(0, x).buffer(1, distance).run({1}, {1}),
+                   {"far_away", "invalid memory at (nil)"}));
+
     /* Nothing is mapped behind the buffer. The message says which buffer it was. */
     const size_t page = size_t(sysconf(_SC_PAGESIZE));
     void *mapped = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
