@@ -15,7 +15,7 @@ kernel void grid_probe(constant Probe &probe [[buffer(0)]], device atomic_uint *
                        device uint *found [[buffer(2)]], threadgroup uint *memory [[threadgroup(0)]],
                        uint i [[thread_index_in_threadgroup]]) {
     // The memory takes the room that the launch asks for.
-    memory[i % 4] = i;
+    if (i < 4) memory[i] = i;
     if (i == 0) {
         uint seen = atomic_fetch_add_explicit(count, 1u, memory_order_relaxed) + 1;
         for (uint look = 0; look < probe.patience && seen < probe.threadgroups; ++look)

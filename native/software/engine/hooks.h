@@ -40,6 +40,8 @@ public:
     virtual void arrive(uint32_t site, uint32_t memory, const void *instruction) = 0;
     /* All threads that have not returned have come to the barrier. */
     virtual void release(uint32_t arrived) = 0;
+    /* No thread can go on: all wait for atomics to change, the running one at the instruction. Sets the error. */
+    virtual void wait_in_vain(const void *instruction) = 0;
 
     /* The text of the command buffer's error; empty if nothing went out of bounds. */
     virtual const std::string &error() const = 0;

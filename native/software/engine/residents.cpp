@@ -44,7 +44,8 @@ void core::restore_static_memory() {
 }
 
 uint64_t core::digest_threads() const {
-    constexpr size_t red_zone = 128; /* below the stack pointer; functions that call nothing use it */
+    /* Below the stack pointer, for functions that call nothing. Instrumented ones call the checks. */
+    const size_t red_zone = current->checks != nullptr ? 0 : 128;
     uint64_t digest = 0;
     for (uint32_t s = 0; s < simdgroup_count; ++s) {
         for (uint32_t lanes = simdgroups[s].ready & ~simdgroups[s].unstarted; lanes != 0; lanes &= lanes - 1) {
@@ -199,14 +200,17 @@ bool resident_set::waits_in_vain() {
 }
 
 void resident_set::fail_deadlock(const core &waiting) {
+    if (launch_.checks != nullptr) {
+        launch_.checks->wait_in_vain(waiting.contexts[waiting.thread].instruction);
+        launch_.fail(SMTL_FAILURE_TIMEOUT, launch_.checks->error());
+        return;
+    }
     const uint64_t count = launch_.threadgroup_count;
     std::string text = "kernel '" + std::string(launch_.kernel->image->name) +
                        "': deadlock: no thread of the launch changes the atomics that its threads wait for, as in " +
                        waiting.describe_poll() + "; " + threadgroups(launch_.residents.load()) + " resident";
     if (const uint64_t started = std::min(launch_.next.load(), count); started < count)
-        text += ", as many as may be (" +
-                std::string(launch_.checks != nullptr ? "SOFTWARE_METAL_SANITIZE" : "SOFTWARE_METAL_RESIDENT") + "), " +
-                threadgroups(count - started) + " not started";
+        text += ", as many as may be (SOFTWARE_METAL_RESIDENT), " + threadgroups(count - started) + " not started";
     launch_.fail(SMTL_FAILURE_TIMEOUT, text);
 }
 

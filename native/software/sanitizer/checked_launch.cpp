@@ -101,7 +101,6 @@ void checked_launch::begin_threadgroup() {
     group_fence_ = 0;
     acquired_.clear();
     arrived_ = false;
-    spinning_ = {};
     if (!(checks_ & SMTL_SANITIZE_UNINIT)) return;
     for (const auto &variable : image_.variables())
         if (variable->written) variable->written->forget(nullptr, 0, variable->length);
@@ -129,7 +128,6 @@ void checked_launch::touch(uintptr_t address, size_t size, uint32_t how, const v
         return;
     }
     if (!check_memory(*watched, address, size, how, pc)) return;
-    if ((how & SMTL_TOUCH_ATOMIC) && !(how & SMTL_TOUCH_STORE)) check_spinning(address, size, how, pc);
     const size_t offset = address - watched->base;
     if (checks_ & SMTL_SANITIZE_RACE) check_race(*watched, offset, size, how, pc);
     if ((checks_ & SMTL_SANITIZE_UNINIT) && watched->written) check_written(*watched, offset, size, how, pc);

@@ -39,6 +39,7 @@ public:
     void begin_thread(const void *stack_bottom, size_t stack_size) override;
     void arrive(uint32_t site, uint32_t memory, const void *instruction) override;
     void release(uint32_t arrived) override;
+    void wait_in_vain(const void *instruction) override;
 
     const std::string &error() const override { return error_; }
 
@@ -97,8 +98,6 @@ private:
     /* uninit */
     void check_written(smtl_watched &watched, size_t offset, size_t size, uint32_t how, const void *pc);
 
-    void check_spinning(uintptr_t address, size_t size, uint32_t how, const void *pc);
-    void report_spinning(uintptr_t address, size_t size, uint32_t how, const void *pc);
     void report_divergence(const std::string &headline, const access &now, const access *first);
 
     /* description */
@@ -146,12 +145,6 @@ private:
     } first_arrival_;
     bool arrived_ = false, diverged_ = false;
     uint32_t barrier_memory_ = 0;
-
-    struct {
-        uintptr_t address = 0;
-        uint32_t thread = 0, value = 0;
-        uint64_t count = 0;
-    } spinning_;
 };
 
 }  // namespace smtl::sanitize

@@ -2,7 +2,8 @@
 #include "checked_launch.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cinttypes>
+#include <cstdio>
 
 #include "history.h"
 
@@ -13,14 +14,11 @@ extent split_index(uint64_t index, const extent &size) {
     return {uint32_t(index % size.x), uint32_t(index / size.x % size.y), uint32_t(index / size.x / size.y)};
 }
 
-std::string hex(uint32_t number) {
-    char text[16];
-    std::snprintf(text, sizeof text, "0x%x", number);
+std::string hex(uint64_t number) {
+    char text[24];
+    std::snprintf(text, sizeof text, "0x%" PRIx64, number);
     return text;
 }
-
-/* A thread that reads the same atomic so often, and never finds it changed, waits for another thread. */
-constexpr uint64_t most_reads = 1 << 21;
 
 }  // namespace
 
@@ -99,30 +97,19 @@ void checked_launch::report_divergence(const std::string &headline, const access
     if (!count_again(found.kind, found.actor.where, found.other.where, kernel_)) report(std::move(found));
 }
 
-/* Threads of a threadgroup take turns only if they block: one that spins until another changes memory spins for
- * ever. */
-void checked_launch::check_spinning(uintptr_t address, size_t size, uint32_t how, const void *pc) {
-    uint32_t value = 0;
-    std::memcpy(&value, reinterpret_cast<const void *>(address), std::min(size, sizeof value));
-    const uint32_t thread = facts_.core->thread;
-    if (address != spinning_.address || thread != spinning_.thread || value != spinning_.value)
-        spinning_ = {address, thread, value, 0};
-    if (++spinning_.count < most_reads) return;
-    report_spinning(address, size, how, pc);
-    facts_.abandon(facts_.core);
-}
-
-void checked_launch::report_spinning(uintptr_t address, size_t size, uint32_t how, const void *pc) {
+void checked_launch::wait_in_vain(const void *instruction) {
+    const smtl_poll &last = facts_.core->polls[facts_.core->thread];
+    const auto address = reinterpret_cast<uintptr_t>(last.object);
     finding found;
     found.kind = SMTL_REPORT_DEADLOCK;
-    found.actor = describe_running(how, size, pc);
-    found.headline = "a thread waits for " + hex(spinning_.value) + " to change";
+    found.actor = describe_running(SMTL_TOUCH_ATOMIC, sizeof(uint32_t), instruction);
+    found.headline = "a thread waits for " + hex(last.value) + " to change";
     if (const smtl_watched *const watched = find(address)) {
         found.offset = watched->offset_of(address);
         name_object(*watched, found);
         found.headline += " at offset " + std::to_string(found.offset) + " in " + describe_object(found, *watched);
     }
-    found.headline += ", and no other can run";
+    found.headline += ", and no thread that can run changes it";
     error_ = "kernel '" + kernel_ + "': deadlock: " + found.headline + ", at " + found.actor.where.text();
     if (!count_again(found.kind, found.actor.where, {}, kernel_)) report(std::move(found));
 }

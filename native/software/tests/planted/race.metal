@@ -209,12 +209,12 @@ kernel void barriers_of_branches(device int *a [[buffer(0)]], uint i [[thread_po
     }
 }
 
-// Only another thread of the threadgroup could end the loop, and none takes turns with one that does not block.
+// Other threads have their turn, but none changes what the loops wait for.
 kernel void spins(device atomic_int *a [[buffer(0)]], uint i [[thread_position_in_threadgroup]]) {
-    if (i == 0) {
+    if (i < 2) {
         while (atomic_load_explicit(&a[100], memory_order_relaxed) == 100); // BUG
     } else {
-        atomic_store_explicit(&a[100], 1, memory_order_relaxed);
+        atomic_store_explicit(&a[101], 1, memory_order_relaxed);
     }
 }
 
