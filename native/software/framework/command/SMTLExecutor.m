@@ -33,7 +33,7 @@ typedef struct {
     bool shuffled;          /* the present encoder's launches are */
     smtl_unordered unordered;
     smtl_blit_group *blits; /* that have not been executed */
-    NSMutableArray *pipelines; /* of commands that kernels have encoded: they live until all has run */
+    NSMutableArray *pipelines; /* of commands that kernels have encoded, each once: they live until all has run */
     smtl_execution *execution;
 } smtl_replay;
 
@@ -142,6 +142,8 @@ static bool fail_command(smtl_replay *replay, NSUInteger index, const char *prob
 static const SMTLComputePipeline *pipeline_of(smtl_replay *replay, const smtl_indirect_command *command,
                                               const smtl_command_code *code) {
     if (command->pipeline != nil && command->pipeline->_handle == code->pipeline) return command->pipeline;
+    for (SMTLComputePipeline *known in replay->pipelines)
+        if (known->_handle == code->pipeline) return known;
     SMTLComputePipeline *pipeline = SMTLRetainPipelineOfHandle(code->pipeline);
     if (pipeline == nil) return nil;
     if (replay->pipelines == nil) replay->pipelines = [[NSMutableArray alloc] init];

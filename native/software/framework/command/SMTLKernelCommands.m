@@ -47,7 +47,7 @@ __attribute__((format(printf, 2, 3))) static bool refuse(const encoding *encodin
 static bool set_pipeline(const encoding *encoding) {
     const uint64_t handle = encoding->request->value;
     if (handle == 0) return refuse(encoding, "the pipeline is null");
-    const SMTLComputePipeline *pipeline = SMTLHandleFind(handle, [SMTLComputePipeline class]);
+    const SMTLComputePipeline *pipeline = SMTLHandleFind(handle, SMTL_OBJECT_COMPUTE_PIPELINE);
     if (pipeline == nil) return refuse(encoding, "0x%llx is not a pipeline", (unsigned long long)handle);
     if (encoding->buffer->_inheritsPipeline)
         return refuse(encoding, "the indirect command buffer inherits the pipeline");
@@ -121,7 +121,7 @@ static bool copy(const encoding *encoding) {
     const uint64_t handle = encoding->request->value;
     const uint32_t index = encoding->request->at;
     const SMTLIndirectCommandBuffer *to = encoding->buffer;
-    const SMTLIndirectCommandBuffer *from = SMTLHandleFind(handle, [SMTLIndirectCommandBuffer class]);
+    const SMTLIndirectCommandBuffer *from = SMTLHandleFind(handle, SMTL_OBJECT_INDIRECT_COMMAND_BUFFER);
     if (from == nil)
         return refuse(encoding, "0x%llx, the source, is not an indirect command buffer", (unsigned long long)handle);
     if (index >= from->_count)
@@ -138,7 +138,7 @@ static bool copy(const encoding *encoding) {
 static bool encode(encoding *encoding) {
     smtl_command_request *request = encoding->request;
     if (request->commands == 0) return refuse(encoding, "the command_buffer is null");
-    encoding->buffer = SMTLHandleFind(request->commands, [SMTLIndirectCommandBuffer class]);
+    encoding->buffer = SMTLHandleFind(request->commands, SMTL_OBJECT_INDIRECT_COMMAND_BUFFER);
     if (encoding->buffer == nil)
         return refuse(encoding, "0x%llx is not an indirect command buffer", (unsigned long long)request->commands);
     request->result = encoding->buffer->_count;
@@ -175,7 +175,7 @@ bool SMTLEncodeKernelCommand(const smtl_launch *launch, smtl_command_request *re
 
 SMTLComputePipeline *SMTLRetainPipelineOfHandle(uint64_t handle) {
     SMTLHandlesLock();
-    SMTLComputePipeline *pipeline = SMTLHandleFind(handle, [SMTLComputePipeline class]);
+    SMTLComputePipeline *pipeline = SMTLHandleFind(handle, SMTL_OBJECT_COMPUTE_PIPELINE);
     if (![pipeline retainIfAlive]) pipeline = nil;
     SMTLHandlesUnlock();
     return pipeline;

@@ -13,7 +13,7 @@ void SMTLHandleEnd(uint64_t handle);
 /* Between lock and unlock no object with a handle ends. Many threads may have locked at once. */
 void SMTLHandlesLock(void);
 void SMTLHandlesUnlock(void);
-/* The object of this class, not retained; nil if the handle names none. */
-id SMTLHandleFind(uint64_t handle, Class kind);
+/* The object of this class, not retained; nil if the handle names none. Sends no message. */
+id SMTLHandleFind(uint64_t handle, smtl_object_class kind);
 
 #endif

@@ -9,6 +9,7 @@
 
 typedef struct {
     SMTLObject *object; /* nil: the place is free */
+    smtl_object_class kind;
     uint64_t handle; /* of this object, or of the last that had the place */
     size_t next_free;
 } entry;
@@ -44,6 +45,7 @@ uint64_t SMTLHandleCreate(SMTLObject *object) {
         handle |= MARK;
         taken->handle = handle;
         taken->object = object;
+        taken->kind = [[object class] objectClass];
     }
     pthread_rwlock_unlock(&lock);
     return handle;
@@ -68,7 +70,7 @@ void SMTLHandlesLock(void) { pthread_rwlock_rdlock(&lock); }
 
 void SMTLHandlesUnlock(void) { pthread_rwlock_unlock(&lock); }
 
-id SMTLHandleFind(uint64_t handle, Class kind) {
+id SMTLHandleFind(uint64_t handle, smtl_object_class kind) {
     const entry *found = entry_of(handle);
-    return found != NULL && [found->object isKindOfClass:kind] ? found->object : nil;
+    return found != NULL && found->kind == kind ? found->object : nil;
 }
