@@ -774,6 +774,13 @@ void mtb_report_free(mtb_report *report);
 /* Forgets all reports. */
 void mtb_reports_clear(void);
 
+/* --------------------------------------------------------------------------------- the profile of kernels that ran */
+
+/* The software Metal counts how kernels access memory if the environment variable SOFTWARE_METAL_PROFILE names a file.
+ * This is what has been counted so far, as the JSON of that file, the caller's to free with mtb_string_free. NULL if
+ * nothing is counted, as on Apple's Metal, and if there is no memory. */
+char *mtb_profile_copy(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,7 +1,8 @@
 //! How threads' accesses lie in memory, and how many threads a core holds: what decides how fast a kernel can be.
 //!
 //! The functions compute from what they are given, without a device: the offsets that the threads of a grid access, in the
-//! threads' order, or the sizes of a dispatch. `docs/analysis.md` in the repository says what the figures mean.
+//! threads' order, or the sizes of a dispatch. A [`Profile`] has the same figures of kernels that ran on the software Metal, by
+//! source line. `docs/analysis.md` in the repository says what the figures mean.
 //!
 //! ```
 //! use metal_bridge::analysis::{AccessPattern, analyze_coalescing, bank_conflicts, detect_access_pattern};
@@ -23,18 +24,28 @@
 //! | `detect_access_pattern` | [`detect_access_pattern`] |
 //! | `analyze_coalescing` | [`analyze_coalescing`], [`bank_conflicts`] |
 //! | `calculate_occupancy` | [`calculate_occupancy`] |
-//! | `optimization_recommendations` | not there yet: it needs the accesses of kernels that ran |
+//! | `optimization_recommendations` | [`optimization_recommendations`], of a [`Profile`] |
 
+mod advice;
 mod banks;
 mod coalescing;
+mod cost;
+mod lines;
 mod occupancy;
 mod pattern;
+mod profile;
+mod recommendation;
 mod span;
 
+pub use advice::optimization_recommendations;
 pub use banks::{BankConflicts, bank_conflicts};
 pub use coalescing::{Coalescing, analyze_coalescing};
 pub use occupancy::{CoreLimits, Limit, Occupancy, calculate_occupancy};
 pub use pattern::{AccessPattern, detect_access_pattern};
+pub use profile::{
+    AccessProfile, KernelProfile, MeetingProfile, Object, ObjectProfile, Profile, SourceLine, Space,
+};
+pub use recommendation::{Advice, Recommendation};
 
 /// Threads of a SIMD-group, on all of Apple's GPUs.
 const SIMD_WIDTH: usize = 32;

@@ -38,6 +38,17 @@ pub enum Limit {
     Threadgroups,
 }
 
+impl Limit {
+    /// What reports call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Limit::Threads => "threads",
+            Limit::ThreadgroupMemory => "threadgroup memory",
+            Limit::Threadgroups => "the number of threadgroups",
+        }
+    }
+}
+
 /// How a dispatch fills a core.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]

@@ -741,6 +741,8 @@ abi! {
     pub fn mtb_report_copy(index: usize) -> *mut mtb_report;
     pub fn mtb_report_free(report: *mut mtb_report);
     pub fn mtb_reports_clear();
+
+    pub fn mtb_profile_copy() -> *mut c_char;
 }
 
 mod callback;

@@ -13,7 +13,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
     ("metal", &["sys", "error.rs"]),
     ("memory", &["sys", "error.rs", "metal"]),
     ("headers", &[]),
-    ("analysis", &["error.rs"]),
+    ("analysis", &["sys", "error.rs"]),
     ("groups", &["error.rs", "headers", "metal"]),
     ("indirect", &["sys", "error.rs", "metal"]),
     ("mps", &["sys", "error.rs", "metal"]),

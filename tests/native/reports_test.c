@@ -1,5 +1,7 @@
 #include "harness.h"
 
+#include <stdlib.h>
+
 /* Launches a kernel that reads two buffers which nobody has written. */
 static void add_unwritten_buffers(void) {
     enum {
@@ -39,6 +41,8 @@ static void check_report(const mtb_report *report) {
 
 /* Runs with and without SOFTWARE_METAL_SANITIZE. */
 static void what_the_sanitizer_finds_can_be_read(void) {
+    /* Nobody has asked for a profile. */
+    CHECK(getenv("SOFTWARE_METAL_PROFILE") != NULL || mtb_profile_copy() == NULL);
     mtb_reports_clear();
     add_unwritten_buffers();
     const bool checked = (mtb_sanitizer_checks() & MTB_SANITIZE_UNINITIALIZED) != 0;

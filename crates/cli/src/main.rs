@@ -2,6 +2,7 @@
 
 #![warn(clippy::undocumented_unsafe_blocks)]
 
+mod analyze;
 mod bench;
 #[cfg(software_metal)]
 mod check;
@@ -10,9 +11,14 @@ mod generate;
 #[cfg(software_metal)]
 mod include_folders;
 mod info;
+#[cfg(software_metal)]
+mod launch;
 mod loading;
 mod memory;
+#[cfg(software_metal)]
+mod source;
 mod stress;
+mod table;
 mod topology;
 
 use std::env;
@@ -46,6 +52,8 @@ enum Command {
     /// Compile sources of the Metal Shading Language and tell what is in them and what is wrong
     #[cfg(software_metal)]
     Check(check::Arguments),
+    /// Tell why a kernel is slow: how its threads accessed memory when it ran on the software Metal
+    Analyze(analyze::Arguments),
     /// Make, use and drop buffers for long, and watch that nothing grows
     Stress(stress::Arguments),
 }
@@ -108,6 +116,7 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::run(&arguments),
         #[cfg(software_metal)]
         Command::Check(arguments) => check::run(&arguments),
+        Command::Analyze(arguments) => analyze::run(&arguments),
         Command::Stress(arguments) => stress::run(&arguments),
     };
     outcome.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)

@@ -119,6 +119,7 @@ private:
     void complete_exchange(simdgroup &group);
     bool complete_syncs();
     void part_threads();
+    void tell_meeting(const simdgroup &group, const open_exchange &meeting);
 
     uint32_t pick();
     uint32_t pick_farther() const;

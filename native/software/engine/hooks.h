@@ -1,5 +1,5 @@
-/* The checks of instrumented kernels while they run. The engine declares and calls them; the sanitizer implements them.
- * The engine knows nothing else of the sanitizer. */
+/* The checks of instrumented kernels while they run. The engine declares and calls them; the sanitizer and the profiler
+ * implement them. The engine knows nothing else of either. */
 #ifndef SMTL_HOOKS_H
 #define SMTL_HOOKS_H
 
@@ -40,8 +40,11 @@ public:
     virtual void arrive(uint32_t site, uint32_t memory, const void *instruction) = 0;
     /* All threads that have not returned have come to the barrier. */
     virtual void release(uint32_t arrived) = 0;
-    /* No thread can go on: all wait for atomics to change, the running one at the instruction. Sets the error. */
+    /* No thread can go on: all wait for atomics to change, the running one at the instruction. May set the error. */
     virtual void wait_in_vain(const void *instruction) = 0;
+    /* Lanes of a simdgroup, given as a mask, have met in a function of Metal's that they called before `instruction`.
+     */
+    virtual void meet(uint32_t first_thread, uint32_t active, const void *instruction) = 0;
 
     /* The text of the command buffer's error; empty if nothing went out of bounds. */
     virtual const std::string &error() const = 0;

@@ -202,8 +202,8 @@ bool resident_set::waits_in_vain() {
 void resident_set::fail_deadlock(const core &waiting) {
     if (launch_.checks != nullptr) {
         launch_.checks->wait_in_vain(waiting.contexts[waiting.thread].instruction);
-        launch_.fail(SMTL_FAILURE_TIMEOUT, launch_.checks->error());
-        return;
+        if (const std::string &error = launch_.checks->error(); !error.empty())
+            return launch_.fail(SMTL_FAILURE_TIMEOUT, error);
     }
     const uint64_t count = launch_.threadgroup_count;
     std::string text = "kernel '" + std::string(launch_.kernel->image->name) +

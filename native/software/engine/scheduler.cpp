@@ -244,7 +244,15 @@ void core::complete_exchange(simdgroup &group) {
     group.completed = index;
     group.ready |= all[index].active;
     group.polling &= ~all[index].active;
+    if (__builtin_expect(current->checks != nullptr, false)) tell_meeting(group, all[index]);
     if (__builtin_expect(group.at_barrier != 0, false) && ++group.meetings == most_meetings) fail_deadlock(group);
+}
+
+void core::tell_meeting(const simdgroup &group, const open_exchange &meeting) {
+    constexpr uint32_t waits_of_translation = SMTL_SYNC_SITE | SMTL_JOIN_SITE | SMTL_TURN_SITE;
+    if (meeting.site & waits_of_translation) return;
+    const auto first = uint32_t(&group - simdgroups) * simd_width + uint32_t(std::countr_zero(meeting.active));
+    current->checks->meet(first, meeting.active, contexts[first].instruction);
 }
 
 SMTL_ALWAYS_INLINE void core::join(open_exchange &meeting, const void *value, uint32_t size) {

@@ -40,6 +40,7 @@ public:
     void arrive(uint32_t site, uint32_t memory, const void *instruction) override;
     void release(uint32_t arrived) override;
     void wait_in_vain(const void *instruction) override;
+    void meet(uint32_t, uint32_t, const void *) override {}
 
     const std::string &error() const override { return error_; }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 #include <mutex>
+#include <span>
 #include <sstream>
 
 #include <fcntl.h>
@@ -67,27 +68,65 @@ location innermost_of_program(const std::string &frames) {
     return {};
 }
 
+/* Command lines have an end. */
+constexpr size_t most_addresses = 512;
+
+/* The frames of each address; nothing if no tool can be run. */
+std::vector<std::string> frames_of(const std::string &path, std::span<const uint32_t> offsets) {
+    std::vector<std::string> addresses;
+    for (const uint32_t offset : offsets) {
+        char address[16];
+        std::snprintf(address, sizeof address, "0x%x", offset);
+        addresses.emplace_back(address);
+    }
+    for (const char *program : {"addr2line", "llvm-addr2line", "llvm-addr2line-19"}) {
+        std::vector<const char *> arguments = {program, "-e", path.c_str(), "-a", "-i", "-f", "-C"};
+        for (const std::string &address : addresses) arguments.push_back(address.c_str());
+        arguments.push_back(nullptr);
+        std::istringstream lines(output_of(arguments.data()));
+        std::vector<std::string> frames;
+        /* Before the frames of an address comes a line with the address. */
+        for (std::string line; std::getline(lines, line);)
+            if (line.starts_with("0x"))
+                frames.emplace_back();
+            else if (!frames.empty())
+                frames.back() += line + "\n";
+        if (frames.size() == offsets.size()) return frames;
+    }
+    return {};
+}
+
+struct known_locations {
+    std::mutex mutex;
+    std::map<std::pair<std::string, uint32_t>, location> known;
+};
+
+/* Never destroyed: a process may end while kernels run. */
+known_locations &locations() {
+    static known_locations *const only = new known_locations;
+    return *only;
+}
+
 }  // namespace
 
 std::string location::text() const { return line == 0 ? "an unknown line" : file + ":" + std::to_string(line); }
 
 const location &locate(const std::string &path, uint32_t offset) {
-    static std::mutex mutex;
-    static std::map<std::pair<std::string, uint32_t>, location> known;
-    const std::lock_guard guard(mutex);
-    const auto [found, added] = known.try_emplace({path, offset});
-    if (added) {
-        char address[16];
-        std::snprintf(address, sizeof address, "0x%x", offset);
-        for (const char *program : {"addr2line", "llvm-addr2line", "llvm-addr2line-19"}) {
-            const char *const arguments[] = {program, "-e", path.c_str(), "-i", "-f", "-C", address, nullptr};
-            const std::string frames = output_of(arguments);
-            if (frames.empty()) continue;
-            found->second = innermost_of_program(frames);
-            break;
-        }
+    locate_together(path, {offset});
+    const std::lock_guard guard(locations().mutex);
+    return locations().known.at({path, offset});
+}
+
+void locate_together(const std::string &path, const std::vector<uint32_t> &offsets) {
+    const std::lock_guard guard(locations().mutex);
+    std::vector<uint32_t> unknown;
+    for (const uint32_t offset : offsets)
+        if (locations().known.try_emplace({path, offset}).second) unknown.push_back(offset);
+    for (size_t first = 0; first < unknown.size(); first += most_addresses) {
+        const std::span part = std::span(unknown).subspan(first, std::min(most_addresses, unknown.size() - first));
+        const std::vector<std::string> found = frames_of(path, part);
+        for (size_t i = 0; i < found.size(); ++i) locations().known[{path, part[i]}] = innermost_of_program(found[i]);
     }
-    return found->second;
 }
 
 }  // namespace smtl::sanitize

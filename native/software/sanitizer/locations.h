@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace smtl::sanitize {
 
@@ -16,6 +17,8 @@ struct location {
 /* The line of the program that an instruction belongs to. If functions are inlined there, the innermost line that is
  * not part of the standard library. `offset` is where the instruction lies in the shared object at `path`. */
 const location &locate(const std::string &path, uint32_t offset);
+/* Looks many up at once, so that `locate` knows them: each run of the tool takes milliseconds. */
+void locate_together(const std::string &path, const std::vector<uint32_t> &offsets);
 
 }  // namespace smtl::sanitize
 

@@ -182,6 +182,7 @@ static void read_environment(void) {
         SETTING("SOFTWARE_METAL_SANITIZE", CHECKS, sanitize, 0, ANY),
         SETTING("SOFTWARE_METAL_SANITIZE_QUIET", FLAG, sanitize_quiet, 0, ANY),
         SETTING("SOFTWARE_METAL_SANITIZE_EXIT", NUMBER, sanitize_exit, 0, ANY),
+        SETTING("SOFTWARE_METAL_PROFILE", TEXT, profile, 0, ANY),
         SETTING("SOFTWARE_METAL_CACHE", TEXT, cache, 0, ANY),
         SETTING("SOFTWARE_METAL_CACHE_SIZE", NUMBER, cache_size, (uint64_t)4 << 30, ANY),
         SETTING("SOFTWARE_METAL_INCLUDE", TEXT, include, 0, ANY),
@@ -192,6 +193,9 @@ static void read_environment(void) {
         SETTING("MTL_LOG_BUFFER_SIZE", NUMBER, log_buffer_size, 0, INT64_MAX),
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) read_entry(&table[i]);
+    /* Otherwise nobody would know why there is no profile. */
+    if (settings.sanitize != 0 && settings.profile[0] != '\0')
+        fputs("software Metal: SOFTWARE_METAL_SANITIZE is set too, so SOFTWARE_METAL_PROFILE has no effect\n", stderr);
     if (settings.threads == 0) {
         const uint64_t cores = usable_cores();
         settings.threads = cores < 256 ? cores : 256;

@@ -59,6 +59,7 @@ typedef struct {
     uint32_t sanitize; /* SMTL_SANITIZE_* */
     bool sanitize_quiet; /* reports are kept and not printed */
     uint64_t sanitize_exit; /* the status of a process that has had reports; 0: its own */
+    const char *profile; /* the file that the profile of all kernels is written to; %p: the process's number */
     /* The compiler of kernels. */
     const char *cache; /* a folder */
     uint64_t cache_size; /* bytes; 0: no bound */
@@ -76,6 +77,11 @@ typedef struct {
 
 /* Texts are never NULL: "" where the variable is not set. */
 const smtl_settings *smtl_settings_get(void);
+
+/* Whether kernels tell of each access to memory: to the sanitizer or, if that is off, to the profiler. */
+static inline bool smtl_kernels_are_instrumented(void) {
+    return smtl_settings_get()->sanitize != 0 || smtl_settings_get()->profile[0] != '\0';
+}
 
 #ifdef __cplusplus
 }

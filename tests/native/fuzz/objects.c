@@ -48,6 +48,7 @@ static void ask_numbers(void) {
     mtb_error_status(NULL), mtb_error_code(NULL), mtb_error_domain(NULL);
     mtb_sanitizer_checks(), mtb_report_count(), mtb_reports_clear();
     mtb_report_free(mtb_report_copy(any_size()));
+    mtb_string_free(mtb_profile_copy());
 }
 
 static verdict new_buffer_verdict(const device_model *device, size_t length, uint32_t mode) {

@@ -27,7 +27,7 @@ const WARNED: &str =
 fn kernels_are_listed_with_their_arguments() {
     let folder = Folder::new(&["check"]);
     folder.file("good.metal", GOOD);
-    let checked = folder.check(&["good.metal"]).exits_with(0);
+    let checked = folder.run(&["good.metal"]).exits_with(0);
     let expected = [
         "good.metal: 2 kernels",
         "kernel scale (at most 64 threads a threadgroup)",
@@ -67,15 +67,15 @@ fn threadgroup_memory_that_kernels_declare_is_told() {
     let head = "#include <metal_stdlib>\n#include \"sizes.h\"\n";
     folder.file("few.metal", head.to_owned() + &kernel("tiled", 64));
     let line = "declares 256 bytes of threadgroup memory";
-    let checked = folder.check(&["few.metal"]).exits_with(0);
+    let checked = folder.run(&["few.metal"]).exits_with(0);
     assert!(checked.out.contains(line), "{}", checked.out);
-    let checked = folder.check(&["--pipelines", "never", "few.metal"]);
+    let checked = folder.run(&["--pipelines", "never", "few.metal"]);
     assert!(!checked.exits_with(0).out.contains(line));
 
     let many: String = (1..=17).map(|i| kernel(&format!("k{i}"), i)).collect();
     folder.file("many.metal", head.to_owned() + &many);
     let declared = |arguments: &[&str]| {
-        let files = folder.check(arguments).exits_with(0).json();
+        let files = folder.run(arguments).exits_with(0).json();
         let kernels = files[0]["kernels"].as_array().unwrap().clone();
         let each = kernels.iter().map(|it| it["threadgroup_memory"].as_u64());
         each.collect::<Vec<_>>()
@@ -96,7 +96,7 @@ kernel void scaled(device int *a) { a[0] = n; }
 kernel void both(device int *a [[buffer(0), function_constant(yes)]], device int *b [[buffer(0)]]) { b[0] = 1; }
 ";
     folder.file("both.metal", kernels);
-    let checked = folder.check(&["both.metal"]).exits_with(1);
+    let checked = folder.run(&["both.metal"]).exits_with(1);
     assert!(
         checked.err.contains("kernel 'both': ") && !checked.err.contains("'scaled'"),
         "{}",
@@ -110,7 +110,7 @@ fn json_has_everything() {
     folder.file("good.metal", GOOD);
     folder.file("bad.metal", BAD);
     let checked = folder
-        .check(&["--json", "good.metal", "bad.metal"])
+        .run(&["--json", "good.metal", "bad.metal"])
         .exits_with(1);
     assert!(checked.err.is_empty(), "{}", checked.err);
     let files = checked.json();
@@ -176,13 +176,13 @@ fn errors_and_warnings_look_as_a_compiler_prints_them() {
     let folder = Folder::new(&["check"]);
     folder.file("bad.metal", BAD);
     folder.file("warned.metal", WARNED);
-    let checked = folder.check(&["bad.metal"]).exits_with(1);
+    let checked = folder.run(&["bad.metal"]).exits_with(1);
     assert_eq!(
         checked.err,
         "bad.metal:2:11: error: use of undeclared identifier 'quantity'\n\tout[0] = quantity;\n\t         ^\n1 error generated.\n"
     );
     assert!(checked.out.is_empty());
-    let checked = folder.check(&["warned.metal"]).exits_with(0);
+    let checked = folder.run(&["warned.metal"]).exits_with(0);
     assert!(
         checked.err.starts_with("warned.metal:3:5: warning: "),
         "{}",
@@ -194,7 +194,7 @@ fn errors_and_warnings_look_as_a_compiler_prints_them() {
         checked.err
     );
     // One file's errors do not hide another's kernels.
-    let checked = folder.check(&["bad.metal", "warned.metal"]).exits_with(1);
+    let checked = folder.run(&["bad.metal", "warned.metal"]).exits_with(1);
     assert!(
         checked.out.starts_with("warned.metal: 1 kernel\n"),
         "{}",
@@ -208,11 +208,11 @@ fn colours_are_for_terminals_and_for_who_asks() {
     let folder = Folder::new(&["check"]);
     folder.file("bad.metal", BAD);
     let colored = folder
-        .check(&["--color", "always", "bad.metal"])
+        .run(&["--color", "always", "bad.metal"])
         .exits_with(1)
         .err;
     let plain = folder
-        .check(&["--color", "never", "bad.metal"])
+        .run(&["--color", "never", "bad.metal"])
         .exits_with(1)
         .err;
     assert!(colored.contains("\x1b[1;31merror: \x1b[0m") && colored.contains("\x1b[1;32m^\x1b[0m"));
@@ -223,14 +223,14 @@ fn colours_are_for_terminals_and_for_who_asks() {
     }
     assert_eq!(uncolored, plain);
     // A pipe is not a terminal. `--color=always` overrides NO_COLOR.
-    assert_eq!(folder.check(&["bad.metal"]).err, plain);
+    assert_eq!(folder.run(&["bad.metal"]).err, plain);
     let mut asked = folder.command(&["--color=always", "bad.metal"]);
     assert_eq!(
         Printed::from(asked.env("NO_COLOR", "1").output().unwrap()).err,
         colored
     );
     folder
-        .check(&["--color", "sometimes", "bad.metal"])
+        .run(&["--color", "sometimes", "bad.metal"])
         .exits_with(2);
 }
 
@@ -241,8 +241,8 @@ fn strict_enforces_address_spaces() {
         "loose.metal",
         "kernel void loose(device float *a) {\n  float *p = a;\n  p[0] = 1;\n}\n",
     );
-    folder.check(&["loose.metal"]).exits_with(0);
-    let checked = folder.check(&["--strict", "loose.metal"]).exits_with(1);
+    folder.run(&["loose.metal"]).exits_with(0);
+    let checked = folder.run(&["--strict", "loose.metal"]).exits_with(1);
     assert!(checked.err.starts_with("loose.metal:2"), "{}", checked.err);
     assert!(checked.err.contains("error:") && checked.err.contains("address space"));
     assert!(checked.out.is_empty());
@@ -268,8 +268,8 @@ fn macros_versions_and_folders_reach_the_compiler() {
         "-std=metal3.1",
         "uses.metal",
     ];
-    folder.check(&asked).exits_with(0);
-    let checked = folder.check(&asked[1..]).exits_with(1);
+    folder.run(&asked).exits_with(0);
+    let checked = folder.run(&asked[1..]).exits_with(1);
     assert!(
         checked
             .err
@@ -278,7 +278,7 @@ fn macros_versions_and_folders_reach_the_compiler() {
         checked.err
     );
     let checked = folder
-        .check(&["-Iheaders", "-DSET", "--std", "metal3.1", "uses.metal"])
+        .run(&["-Iheaders", "-DSET", "--std", "metal3.1", "uses.metal"])
         .exits_with(1);
     assert!(checked.err.contains("not as asked"), "{}", checked.err);
     for wrong in [
@@ -288,19 +288,17 @@ fn macros_versions_and_folders_reach_the_compiler() {
         &["--std", "metal"],
         &["--std", "metalx.y"],
     ] {
-        folder
-            .check(&[wrong, &["uses.metal"]].concat())
-            .exits_with(2);
+        folder.run(&[wrong, &["uses.metal"]].concat()).exits_with(2);
     }
-    folder.check(&[]).exits_with(2);
+    folder.run(&[]).exits_with(2);
     let mut ios = asked;
     ios[5] = "-std=ios-metal3.1";
-    folder.check(&ios).exits_with(0);
+    folder.run(&ios).exits_with(0);
     for unknown in ["9.9", "3.10", "4.1"] {
         let mut version = asked;
         let option = format!("-std=metal{unknown}");
         version[5] = &option;
-        let checked = folder.check(&version).exits_with(1);
+        let checked = folder.run(&version).exits_with(1);
         let message = format!("language version {unknown} is not supported");
         assert!(checked.err.contains(&message), "{}", checked.err);
     }
@@ -310,19 +308,19 @@ fn macros_versions_and_folders_reach_the_compiler() {
 fn standard_input_is_a_file_too() {
     let folder = Folder::new(&["check"]);
     folder.file("shared.h", "#define SHARED 1\n");
-    let checked = folder.check_stdin(&["-"], GOOD.as_bytes()).exits_with(0);
+    let checked = folder.run_stdin(&["-"], GOOD.as_bytes()).exits_with(0);
     assert!(
         checked.out.starts_with("<stdin>: 2 kernels\n"),
         "{}",
         checked.out
     );
-    let checked = folder.check_stdin(&["-"], BAD.as_bytes()).exits_with(1);
+    let checked = folder.run_stdin(&["-"], BAD.as_bytes()).exits_with(1);
     assert!(
         checked.err.starts_with("<stdin>:2:11: error: "),
         "{}",
         checked.err
     );
-    let empty = folder.check_stdin(&["-"], b"").exits_with(0);
+    let empty = folder.run_stdin(&["-"], b"").exits_with(0);
     assert_eq!(
         (empty.out.as_str(), empty.err.as_str()),
         ("<stdin>: 0 kernels\n", "")
@@ -357,17 +355,17 @@ fn what_is_not_a_source_is_an_error_and_nothing_worse() {
         ("cut.metal", "cut.metal:"),
     ] {
         // The command still checks the file behind it.
-        let checked = folder.check(&[name, "good.metal"]).exits_with(1);
+        let checked = folder.run(&[name, "good.metal"]).exits_with(1);
         assert!(
             checked.err.contains(says) && checked.err.contains("error: "),
             "{}",
             checked.err
         );
         assert!(!checked.err.contains('\x1b') && checked.out.starts_with("good.metal: 2 kernels"));
-        let json = folder.check(&["--json", name]).exits_with(1).json();
+        let json = folder.run(&["--json", name]).exits_with(1).json();
         assert_eq!(json[0]["succeeded"], false);
     }
-    let zeros = folder.check(&["zeros.metal"]);
+    let zeros = folder.run(&["zeros.metal"]);
     assert!(matches!(zeros.code, Some(0 | 1)), "{}", zeros.err);
 }
 

@@ -1,4 +1,4 @@
-//! A folder of sources, which `metal-bridge check` is called in.
+//! A folder of sources, which `metal-bridge check` and `metal-bridge analyze` are called in.
 
 use std::fs;
 use std::io::Write;
@@ -9,8 +9,9 @@ use metal_bridge_test_support::Printed;
 use tempfile::TempDir;
 
 /// Variables that select other checks, other colors, or another order in which threads meet a bug.
-const VARIABLES: [&str; 4] = [
+const VARIABLES: [&str; 5] = [
     "NO_COLOR",
+    "SOFTWARE_METAL_PROFILE",
     "SOFTWARE_METAL_SANITIZE",
     "SOFTWARE_METAL_SANITIZE_EXIT",
     "SOFTWARE_METAL_SHUFFLE",
@@ -48,11 +49,11 @@ impl Folder {
         command
     }
 
-    pub fn check(&self, arguments: &[&str]) -> Printed {
+    pub fn run(&self, arguments: &[&str]) -> Printed {
         self.command(arguments).output().unwrap().into()
     }
 
-    pub fn check_stdin(&self, arguments: &[&str], source: &[u8]) -> Printed {
+    pub fn run_stdin(&self, arguments: &[&str], source: &[u8]) -> Printed {
         let mut command = self.command(arguments);
         let streams = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = streams.stderr(Stdio::piped()).spawn().unwrap();

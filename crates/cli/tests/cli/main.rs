@@ -1,6 +1,8 @@
 //! The command line as a user sees it: what it prints where, and how it exits.
 
 #[cfg(software_metal)]
+mod analyze;
+#[cfg(software_metal)]
 mod check;
 mod commands;
 #[cfg(software_metal)]

@@ -62,14 +62,14 @@ fn launch(folder: &Folder, kernel: &str, arguments: &[&str]) -> Printed {
         "--threadgroup",
         "32,1,1",
     ];
-    folder.check(&[&launch[..], arguments, &["kernels.metal"]].concat())
+    folder.run(&[&launch[..], arguments, &["kernels.metal"]].concat())
 }
 
 #[test]
 fn every_kernel_is_compiled_with_the_checks() {
     let folder = kernels();
     let checked = folder
-        .check(&["--constant", "twice=false", "kernels.metal"])
+        .run(&["--constant", "twice=false", "kernels.metal"])
         .exits_with(0);
     assert!(
         checked
@@ -85,7 +85,7 @@ fn every_kernel_is_compiled_with_the_checks() {
     );
     assert_eq!(checked.err, "");
     // A kernel whose constant has no value is left out.
-    let checked = folder.check(&["kernels.metal"]).exits_with(0);
+    let checked = folder.run(&["kernels.metal"]).exits_with(0);
     assert!(
         checked
             .out
@@ -298,7 +298,7 @@ fn sources_come_from_standard_input_too() {
         "0=16",
         "-",
     ];
-    let checked = folder.check_stdin(&arguments, KERNELS.as_bytes());
+    let checked = folder.run_stdin(&arguments, KERNELS.as_bytes());
     checked.exits_with(1).says(&[
         "<stdin>:13: error: out of bounds",
         "\n    out[i + STEP] = 1;\n",
@@ -311,7 +311,7 @@ fn what_cannot_be_launched_is_said() {
     folder.file("empty", b"");
     folder.file("broken.metal", b"kernel void broken() { nonsense }\n");
     folder
-        .check(&["broken.metal"])
+        .run(&["broken.metal"])
         .exits_with(1)
         .says(&["broken.metal:1:24: error: "]);
     launch(&folder, "unwritten", &["--buffer", "0=256"])
@@ -331,11 +331,11 @@ fn what_cannot_be_launched_is_said() {
         .says(&["kernel 'over': out of range"]);
     let grid = ["--grid", "4", "--threadgroup", "4", "kernels.metal"];
     folder
-        .check(&grid)
+        .run(&grid)
         .exits_with(1)
         .says(&["choose one with --kernel: right, over, races"]);
     folder
-        .check(&["kernels.metal", "kernels.metal"])
+        .run(&["kernels.metal", "kernels.metal"])
         .exits_with(2)
         .says(&["--sanitize takes one file at a time"]);
     for wrong in [
@@ -356,10 +356,8 @@ fn what_cannot_be_launched_is_said() {
     }
     for size in ["0", "1,2,3,4", "1,0", "x", ""] {
         folder
-            .check(&["--grid", size, "--threadgroup", "4", "kernels.metal"])
+            .run(&["--grid", size, "--threadgroup", "4", "kernels.metal"])
             .exits_with(2);
     }
-    folder
-        .check(&["--grid", "4", "kernels.metal"])
-        .exits_with(2);
+    folder.run(&["--grid", "4", "kernels.metal"]).exits_with(2);
 }

@@ -1,4 +1,4 @@
-/* Apple's Metal has no sanitizer that a program can ask: there is nothing to report. */
+/* Apple's Metal has no sanitizer and no profiler that a program can ask: there is nothing to report. */
 #include "metal_bridge.h"
 
 uint32_t mtb_sanitizer_checks(void) { return 0; }
@@ -13,3 +13,5 @@ mtb_report *mtb_report_copy(size_t index) {
 void mtb_report_free(mtb_report *report) { (void)report; }
 
 void mtb_reports_clear(void) {}
+
+char *mtb_profile_copy(void) { return NULL; }

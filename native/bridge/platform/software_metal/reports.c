@@ -1,4 +1,4 @@
-/* What the sanitizer of the software Metal has found. */
+/* What the sanitizer of the software Metal has found, and what its profiler has counted. */
 #include "metal_bridge.h"
 
 #include <SoftwareMetal/SoftwareMetal.h>
@@ -72,3 +72,5 @@ void mtb_report_free(mtb_report *report) {
 }
 
 void mtb_reports_clear(void) { smtl_reports_clear(); }
+
+char *mtb_profile_copy(void) { return smtl_profile_copy(); }

@@ -148,6 +148,12 @@ smtl_report *smtl_report_copy(size_t index);
 void smtl_report_free(smtl_report *report);
 void smtl_reports_clear(void);
 
+/* --- The profile of kernels that ran (SOFTWARE_METAL_PROFILE) ----------------------------------------------------- */
+
+/* What has been counted so far, as the JSON that the process writes to the file when it ends. The caller frees it. NULL
+ * if nothing is counted, and if there is no memory. */
+char *smtl_profile_copy(void);
+
 #ifdef __cplusplus
 }
 #endif

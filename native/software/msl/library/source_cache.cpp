@@ -38,7 +38,7 @@ std::string source_key(std::string_view source, const Options &options) {
     hash.add(Toolchain::shared().fingerprint).add(source).add(options.name);
     hash.add(options.language_version)
         .add(static_cast<std::uint64_t>(options.math_mode))
-        .add(std::uint64_t{smtl_settings_get()->sanitize != 0})
+        .add(std::uint64_t{smtl_kernels_are_instrumented()})
         .add(std::uint64_t{options.enable_logging});
     for (const auto &[name, value] : options.macros) hash.add(name).add(value ? "=" + *value : "");
     return "source-" + hash.digest();

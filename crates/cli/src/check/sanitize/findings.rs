@@ -7,7 +7,6 @@ use metal_bridge::software::{Diagnostic, Severity};
 pub struct Source<'a> {
     name: &'a str,
     lines: Vec<&'a str>,
-    text: &'a str,
 }
 
 impl<'a> Source<'a> {
@@ -15,14 +14,7 @@ impl<'a> Source<'a> {
         Source {
             name,
             lines: text.lines().collect(),
-            text,
         }
-    }
-
-    /// The text behind a `#line` that gives its name.
-    pub fn with_name(&self) -> String {
-        let name = self.name.replace('\\', "\\\\").replace('"', "\\\"");
-        format!("#line 1 \"{name}\"\n{}", self.text)
     }
 
     /// A problem without a position in the text.

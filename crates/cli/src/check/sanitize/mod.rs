@@ -1,8 +1,6 @@
 //! `--sanitize`: compiles kernels with the sanitizer's checks, launches one if a grid is given, and tells what was found.
 
 mod findings;
-mod launch;
-mod values;
 
 use std::env;
 use std::ffi::OsStr;
@@ -15,13 +13,14 @@ use metal_bridge::{CompileOptions, ComputePipeline, Device};
 use serde::Serialize;
 
 use self::findings::Source;
-use self::launch::Launch;
-use self::values::{Constant, constant_values};
 use crate::failure::Failure;
 use crate::include_folders::expose;
+use crate::launch::Launch;
+use crate::source::with_name;
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "Sanitizer")]
+#[command(group(clap::ArgGroup::new("launching").args(["grid", "constant"]).multiple(true).requires("sanitize")))]
 pub struct Sanitizer {
     /// Compile the kernels with the sanitizer's checks, and with --grid launch one and print what they find;
     /// SOFTWARE_METAL_SANITIZE chooses the checks (bounds, race, uninit), all of them otherwise
@@ -30,10 +29,6 @@ pub struct Sanitizer {
 
     #[command(flatten)]
     launch: Launch,
-
-    /// Give a function constant a value
-    #[arg(long, value_name = "NAME=VALUE", requires = "sanitize", value_parser = values::parse_constant)]
-    constant: Vec<Constant>,
 }
 
 /// What became of the kernels of a file.
@@ -106,11 +101,12 @@ pub fn run(
     check: &SourceCheck,
 ) -> Result<Outcome, Failure> {
     let chosen = arguments.launch.kernel(&check.kernels)?;
-    let constants = constant_values(&arguments.constant, &check.function_constants)?;
+    let constants = arguments.launch.constant_values(check)?;
     let text = String::from_utf8_lossy(source);
+    let library_source = with_name(name, &text);
     let source = Source::new(name, &text);
     let device = Device::system_default()?;
-    let library = device.new_library_with_source(&source.with_name(), options)?;
+    let library = device.new_library_with_source(&library_source, options)?;
     let instrument = |kernel: &Kernel| -> metal_bridge::Result<ComputePipeline> {
         let function = library.new_function_with_constants(&kernel.name, &constants)?;
         device.new_compute_pipeline_state(&function)
@@ -133,7 +129,7 @@ pub fn run(
             Err(error) => {
                 // A host may give the constants that lack a value: without them, the failure is not the source's
                 // error.
-                let excused = chosen.is_none() && arguments.lacks_constants(check);
+                let excused = chosen.is_none() && arguments.launch.lacks_constants(check);
                 outcome.diagnostics.push(source.problem(
                     if excused {
                         Severity::Warning
@@ -177,14 +173,4 @@ fn in_one_line(error: &metal_bridge::Error) -> String {
     let text = error.to_string();
     let lines: Vec<_> = text.lines().map(str::trim).collect();
     lines.join(" ")
-}
-
-impl Sanitizer {
-    /// Whether a constant that needs a value has none.
-    fn lacks_constants(&self, check: &SourceCheck) -> bool {
-        let mut all = check.function_constants.iter();
-        all.any(|constant| {
-            constant.required && !self.constant.iter().any(|given| given.is_for(constant))
-        })
-    }
 }

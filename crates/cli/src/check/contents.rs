@@ -6,34 +6,7 @@ use metal_bridge::software::{
     Access, Argument, ArgumentKind, FunctionConstant, Kernel, SourceCheck,
 };
 
-/// Rows of cells under a head.
-struct Table<const COLUMNS: usize> {
-    rows: Vec<[String; COLUMNS]>,
-}
-
-impl<const COLUMNS: usize> Table<COLUMNS> {
-    fn new(head: [&str; COLUMNS]) -> Self {
-        Table {
-            rows: vec![head.map(str::to_owned)],
-        }
-    }
-
-    fn print(&self, out: &mut impl Write) -> io::Result<()> {
-        let width = |column: usize| {
-            let cells = self.rows.iter().map(|row| row[column].chars().count());
-            cells.max().unwrap_or(0)
-        };
-        let widths: [usize; COLUMNS] = std::array::from_fn(width);
-        for row in &self.rows {
-            let cells = row.iter().zip(widths);
-            let line: String = cells
-                .map(|(cell, width)| format!("  {cell:<width$}"))
-                .collect();
-            writeln!(out, "  {}", line.trim_end())?;
-        }
-        Ok(())
-    }
-}
+use crate::table::Table;
 
 /// Prints what a source has in it, if anything.
 pub fn print(out: &mut impl Write, name: &str, check: &SourceCheck) -> io::Result<()> {
@@ -66,9 +39,9 @@ fn print_kernel(out: &mut impl Write, kernel: &Kernel) -> io::Result<()> {
 fn print_arguments(out: &mut impl Write, arguments: &[Argument]) -> io::Result<()> {
     let mut table = Table::new(["index", "name", "type", "access", "bytes", ""]);
     for argument in arguments {
-        table.rows.push(argument_row(argument));
+        table.push(argument_row(argument));
         for member in &argument.members {
-            table.rows.push([
+            table.push([
                 String::new(),
                 format!("  .{}", member.name),
                 member.type_name.clone(),
@@ -127,7 +100,7 @@ fn print_constants(out: &mut impl Write, constants: &[FunctionConstant]) -> io::
             &constant.type_name,
             value,
         ];
-        table.rows.push(row.map(str::to_owned));
+        table.push(row.map(str::to_owned));
     }
     table.print(out)
 }

@@ -1,17 +1,19 @@
 //! One launch of a kernel, with arguments from the command line.
 
+mod values;
+
 use std::fs;
 
-use metal_bridge::software::Kernel;
-use metal_bridge::{ComputePipeline, DispatchType, Size, StorageMode};
+use metal_bridge::software::{Kernel, SourceCheck};
+use metal_bridge::{ComputePipeline, DispatchType, FunctionConstantValues, Size, StorageMode};
 
-use super::values::bytes_of;
+use self::values::{Constant, bytes_of};
 use crate::failure::Failure;
 
 #[derive(clap::Args)]
 pub struct Launch {
     /// Launch that many threads
-    #[arg(long, value_name = "X[,Y[,Z]]", requires_all = ["sanitize", "threadgroup"], value_parser = parse_size)]
+    #[arg(long, value_name = "X[,Y[,Z]]", requires = "threadgroup", value_parser = parse_size)]
     grid: Option<Size>,
 
     /// In threadgroups of that many
@@ -29,6 +31,10 @@ pub struct Launch {
     /// Give an argument threadgroup memory
     #[arg(long, value_name = "INDEX=BYTES", requires = "grid", value_parser = parse_threadgroup_memory)]
     threadgroup_memory: Vec<(usize, usize)>,
+
+    /// Give a function constant a value
+    #[arg(long, value_name = "NAME=VALUE", value_parser = values::parse_constant)]
+    constant: Vec<Constant>,
 }
 
 /// What a buffer has in it.
@@ -66,6 +72,19 @@ impl Launch {
                 ))),
             },
         }
+    }
+
+    /// The values of the source's function constants.
+    pub fn constant_values(&self, check: &SourceCheck) -> Result<FunctionConstantValues, Failure> {
+        values::constant_values(&self.constant, &check.function_constants)
+    }
+
+    /// Whether a constant that needs a value has none.
+    pub fn lacks_constants(&self, check: &SourceCheck) -> bool {
+        let mut all = check.function_constants.iter();
+        all.any(|constant| {
+            constant.required && !self.constant.iter().any(|given| given.is_for(constant))
+        })
     }
 
     /// Launches the kernel once, and waits for it.

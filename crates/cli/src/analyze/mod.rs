@@ -1,0 +1,107 @@
+//! `metal-bridge analyze`: how kernels that ran on the software Metal accessed memory, by source line, and what to change.
+
+mod diff;
+mod html;
+mod names;
+#[cfg(software_metal)]
+mod ran;
+mod text;
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use metal_bridge::analysis::{CoreLimits, Profile, Recommendation, optimization_recommendations};
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+#[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("what").required(true).args(WHAT)))]
+pub struct Arguments {
+    #[cfg(software_metal)]
+    #[command(flatten)]
+    run: ran::Run,
+
+    /// Read the profile that a program wrote because of SOFTWARE_METAL_PROFILE=FILE
+    #[arg(long, value_name = "FILE")]
+    profile: Option<PathBuf>,
+
+    /// Tell what differs between two profiles, or outputs of --json
+    #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], conflicts_with = "html")]
+    diff: Option<Vec<PathBuf>>,
+
+    /// Estimate occupancy for a GPU with so many cores
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    cores: u16,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Write a page with the sources beside their figures
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+/// What is analyzed: one of these.
+#[cfg(software_metal)]
+const WHAT: [&str; 3] = ["file", "profile", "diff"];
+#[cfg(not(software_metal))]
+const WHAT: [&str; 2] = ["profile", "diff"];
+
+/// A profile with what follows from it. As JSON it is also a profile.
+#[derive(Serialize)]
+pub struct Report {
+    #[serde(flatten)]
+    pub profile: Profile,
+    pub recommendations: Vec<Recommendation>,
+    #[serde(skip)]
+    pub core: CoreLimits,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    if let Some([before, after]) = arguments.diff.as_deref() {
+        let changes = diff::changes(&read(before)?, &read(after)?);
+        return match arguments.json {
+            true => print_json(&mut out, &changes),
+            false => Ok(diff::print(&mut out, &changes)?),
+        };
+    }
+    let profile = match &arguments.profile {
+        Some(path) => read(path)?,
+        #[cfg(software_metal)]
+        None => arguments.run.profile()?,
+        #[cfg(not(software_metal))]
+        None => return Ok(()),
+    };
+    let core = CoreLimits::apple7(arguments.cores.into());
+    let report = Report {
+        recommendations: optimization_recommendations(&profile, &core),
+        profile,
+        core,
+    };
+    if let Some(path) = &arguments.html {
+        let page = html::page(&report);
+        fs::write(path, page).map_err(|error| in_file(path, &error))?;
+    }
+    if arguments.json {
+        return print_json(&mut out, &report);
+    }
+    Ok(text::print(&mut out, &report)?)
+}
+
+fn print_json(out: &mut impl Write, value: &impl Serialize) -> Result<(), Failure> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    Ok(writeln!(out)?)
+}
+
+fn in_file(path: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::new(format!("{}: {error}", path.display()))
+}
+
+fn read(path: &Path) -> Result<Profile, Failure> {
+    let text = fs::read_to_string(path).map_err(|error| in_file(path, &error))?;
+    Profile::from_json(&text).map_err(|error| in_file(path, &error))
+}

@@ -1,0 +1,213 @@
+//! `metal-bridge analyze`: a kernel is launched with arguments from the command line, or a profile is read, and how the
+//! threads accessed memory is printed.
+
+use std::path::Path;
+
+use metal_bridge_test_support::Printed;
+
+use crate::folder::Folder;
+
+/// The tests name lines of this text.
+const KERNELS: &str = r#"#include <metal_stdlib>
+using namespace metal;
+constant uint stride [[function_constant(0)]];
+kernel void steps(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                  uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]]) {
+    threadgroup float tile[2048];
+    tile[t * stride] = in[i * stride];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (t % 4 == 0)
+        out[i] = tile[t * stride];
+}
+kernel void other(device float *out [[buffer(0)]]) {
+    out[0] = 1;
+}
+"#;
+
+const LAUNCH: &str = "--kernel steps --grid 128 --threadgroup 64 --constant stride=8 --buffer 0=zeros:4096 --buffer 1=zeros:512";
+
+fn kernels() -> Folder {
+    let folder = Folder::new(&["analyze"]);
+    folder.file("kernels.metal", KERNELS);
+    folder
+}
+
+/// Runs `analyze` with words.
+fn analyze(folder: &Folder, words: &str) -> Printed {
+    folder.run(&words.split_whitespace().collect::<Vec<_>>())
+}
+
+/// The words of the first line that has all of these.
+#[track_caller]
+fn line_with(text: &str, words: &[&str]) -> String {
+    let has_all = |line: &&str| words.iter().all(|word| line.contains(word));
+    let found = text.lines().find(has_all);
+    let found = found.unwrap_or_else(|| panic!("no line with {words:?}:\n{text}"));
+    found.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn accesses_are_told_by_line() {
+    let folder = kernels();
+    let printed = analyze(&folder, &format!("kernels.metal {LAUNCH}"));
+    assert_eq!((printed.code, &printed.err[..]), (Some(0), ""));
+    assert_eq!(
+        line_with(&printed.out, &["kernel steps"]),
+        "kernel steps: 1 launch, 128 threads in 2 threadgroups of up to 64 x 1 x 1, 8192 bytes of threadgroup memory"
+    );
+    assert_eq!(
+        line_with(&printed.out, &["kernels.metal:7", "in"]),
+        "kernels.metal:7 read 4 B of in 4 100 % stride 32 B 512 B 32 4 12 % 0 %"
+    );
+    assert_eq!(
+        line_with(&printed.out, &["kernels.metal:10", "out"]),
+        "kernels.metal:10 write 4 B to out 4 25 % stride 16 B 128 B 4 4 25 % 0 %"
+    );
+}
+
+#[test]
+fn advice_comes_with_line_and_figure() {
+    let folder = kernels();
+    let printed = analyze(&folder, &format!("kernels.metal {LAUNCH}"));
+    let advice = printed
+        .out
+        .split("advice, by estimated gain:")
+        .nth(1)
+        .unwrap();
+    // 100 lines and turns in all, of which 28 lines and 2 x 28 turns need not be.
+    assert_eq!(
+        line_with(advice, &["bytes apart"]),
+        "kernels.metal:7 (kernel steps): saves up to 28 %: threads 32 bytes apart touch 32 lines of 'in' for 512 bytes, \
+         4 lines side by side; put what the threads read together: nobody reads the other bytes of these lines"
+    );
+    assert_eq!(
+        line_with(advice, &["kernels.metal:7", "turns"]),
+        "kernels.metal:7 (kernel steps): saves up to 28 %: 32 turns of threadgroup memory for 'tile', 4 without conflicts; \
+         add a pad of one element to each row, or let neighbouring lanes access neighbouring words"
+    );
+}
+
+#[test]
+fn json_is_a_profile_that_can_be_read_and_compared() {
+    let folder = kernels();
+    for (name, stride) in [("before.json", "stride=8"), ("after.json", "stride=1")] {
+        let launch = LAUNCH.replace("stride=8", stride);
+        let printed = analyze(&folder, &format!("kernels.metal {launch} --json"));
+        assert_eq!((printed.code, &printed.err[..]), (Some(0), ""));
+        folder.file(name, &printed.out);
+    }
+    let printed = analyze(&folder, "--profile before.json");
+    let direct = analyze(&folder, &format!("kernels.metal {LAUNCH}"));
+    assert_eq!((printed.code, printed.out), (Some(0), direct.out));
+    let printed = analyze(&folder, "--diff before.json after.json");
+    assert_eq!(
+        line_with(&printed.out, &["lines of in"]),
+        "steps lines of in 32 4 -87.5 %"
+    );
+    assert!(!printed.out.contains("threads"), "{}", printed.out);
+    let same = analyze(&folder, "--diff before.json before.json");
+    assert_eq!(
+        (same.code, &same.out[..]),
+        (Some(0), "nothing has changed\n")
+    );
+    let json = analyze(&folder, "--diff before.json after.json --json").out;
+    assert!(json.contains("\"figure\": \"turns for tile\""), "{json}");
+}
+
+#[test]
+fn a_page_has_the_source_beside_its_figures() {
+    let folder = kernels();
+    let printed = analyze(&folder, &format!("kernels.metal {LAUNCH} --html page.html"));
+    assert_eq!((printed.code, &printed.err[..]), (Some(0), ""));
+    let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert!(
+        page.starts_with("<!DOCTYPE html>") && page.contains("<svg "),
+        "{page}"
+    );
+    // The source is escaped, and nothing comes from elsewhere.
+    assert!(page.contains("#include &lt;metal_stdlib&gt;"), "{page}");
+    assert!(
+        !page.contains("<metal_stdlib>") && !page.contains("src=") && !page.contains("href="),
+        "{page}"
+    );
+    let line = line_with(&page, &["tile[t * stride] = in[i * stride];"]);
+    assert!(
+        line.contains("read 4 B of in") && line.contains("stride 32 B"),
+        "{line}"
+    );
+    let printed = analyze(
+        &folder,
+        &format!("kernels.metal {LAUNCH} --html missing/page.html"),
+    );
+    assert_eq!(printed.code, Some(1));
+    assert!(
+        printed.err.contains("missing/page.html: "),
+        "{}",
+        printed.err
+    );
+}
+
+#[test]
+fn the_example_of_the_page_prints_what_the_page_says() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/analysis.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let block = |begin: &str| {
+        let text = page.split(begin).nth(1).unwrap();
+        text.split("```").next().unwrap().to_owned()
+    };
+    let folder = Folder::new(&["analyze"]);
+    folder.file("transpose.metal", block("```metal\n"));
+    let console = block("```console\n$ metal-bridge analyze ");
+    let (command, expected) = console.split_once('\n').unwrap();
+    let printed = analyze(&folder, command);
+    assert_eq!((printed.code, &printed.out[..]), (Some(0), expected));
+}
+
+#[test]
+fn what_cannot_be_analyzed_is_said() {
+    let folder = kernels();
+    for (words, code, message) in [
+        ("", 2, "required arguments"),
+        ("kernels.metal", 2, "--grid"),
+        (
+            "kernels.metal --profile p.json --grid 1 --threadgroup 1",
+            2,
+            "cannot be used with",
+        ),
+        (
+            "kernels.metal --grid 1 --threadgroup 1",
+            1,
+            "choose one with --kernel: steps, other",
+        ),
+        (
+            "missing.metal --grid 1 --threadgroup 1",
+            1,
+            "missing.metal: ",
+        ),
+        ("--profile missing.json", 1, "missing.json: "),
+        (
+            "--profile kernels.metal",
+            1,
+            "kernels.metal: invalid argument",
+        ),
+        (
+            "kernels.metal --kernel other --grid 1 --threadgroup 1",
+            1,
+            "no buffer is set at index 0",
+        ),
+    ] {
+        let printed = analyze(&folder, words);
+        assert_eq!(printed.code, Some(code), "{words}: {}", printed.err);
+        assert!(printed.err.contains(message), "{words}: {}", printed.err);
+    }
+    folder.file("broken.metal", "kernel void f() { nothing; }");
+    let printed = analyze(&folder, "broken.metal --grid 1 --threadgroup 1");
+    assert_eq!(printed.code, Some(1));
+    assert!(
+        printed
+            .err
+            .contains("broken.metal:1: use of undeclared identifier"),
+        "{}",
+        printed.err
+    );
+}

@@ -1,0 +1,280 @@
+//! [`Profile`]: how kernels that ran on the software Metal accessed memory.
+
+use serde::{Deserialize, Serialize};
+
+use super::{AccessPattern, BankConflicts, Coalescing};
+use crate::error::{Error, Failure, Result};
+use crate::sys;
+
+/// What the software Metal has counted of the kernels that ran. The fields are sums over all launches.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Profile {
+    /// Of this form: 1.
+    pub version: u32,
+    /// The kernels that ran, by name. Specializations of one kernel are kernels of their own.
+    pub kernels: Vec<KernelProfile>,
+}
+
+/// One kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct KernelProfile {
+    /// Its name.
+    pub name: String,
+    /// Launches.
+    pub launches: u64,
+    /// Threadgroups that ran.
+    pub threadgroups: u64,
+    /// SIMD-groups of these threadgroups; the last of a threadgroup may have fewer than 32 threads.
+    pub simdgroups: u64,
+    /// Threads of all grids.
+    pub threads: u64,
+    /// Threads of the largest launch, by dimension.
+    pub grid: [u32; 3],
+    /// The largest launch's threads of a threadgroup.
+    pub threads_per_threadgroup: [u32; 3],
+    /// Bytes of threadgroup memory of the largest launch: variables and arguments.
+    pub threadgroup_memory: u64,
+    /// Instructions that access memory, in the order of the machine code.
+    pub accesses: Vec<AccessProfile>,
+    /// Calls of `threadgroup_barrier`.
+    pub barriers: Vec<MeetingProfile>,
+    /// Calls of functions in which the lanes of a SIMD-group meet: `simd_sum`, `simd_shuffle`, `simdgroup_barrier`, ...
+    pub simd_functions: Vec<MeetingProfile>,
+    /// What the kernel accessed.
+    pub objects: Vec<ObjectProfile>,
+}
+
+/// Where an instruction is in the source.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SourceLine {
+    /// As the source or its `#line` names it, `program_source` by default; empty if it is not known.
+    pub file: String,
+    /// From 1; 0 if it is not known.
+    pub line: u32,
+    /// The function that contains the line; empty if it is not known.
+    pub function: String,
+    /// Where the instruction is in the kernel's machine code: it tells the instructions of one line apart.
+    pub instruction: u32,
+}
+
+/// A kind of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Space {
+    /// An argument of the address spaces `device` and `constant`.
+    Buffer,
+    /// Threadgroup memory: an argument or a variable.
+    Threadgroup,
+    /// A table that the source declares `constant`.
+    ConstantTable,
+    /// Memory that no argument holds: reached through a pointer in a buffer.
+    Elsewhere,
+}
+
+/// An object in memory.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Object {
+    /// The kind of memory.
+    pub space: Space,
+    /// The name of the kernel's argument or variable; empty if it is not known.
+    #[serde(rename = "object")]
+    pub name: String,
+    /// The argument's index; -1 if it is not an argument.
+    pub argument: i64,
+}
+
+/// An instruction that accesses one object, in accesses of one size. An execution is a SIMD-group's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct AccessProfile {
+    /// Where it is.
+    #[serde(flatten)]
+    pub at: SourceLine,
+    /// What it accesses.
+    #[serde(flatten)]
+    pub object: Object,
+    /// Bytes that each lane accesses.
+    pub size: u64,
+    /// Whether it writes.
+    pub writes: bool,
+    /// Whether it is atomic.
+    pub atomic: bool,
+    /// Whether the SIMD-group loads or stores a matrix together: `size` is then that of a row, and the pattern that of the
+    /// eight rows.
+    pub collective: bool,
+    /// Times that a SIMD-group executed it.
+    pub executions: u64,
+    /// Lanes that took part.
+    pub lanes: u64,
+    /// Lanes that the SIMD-groups have.
+    pub all_lanes: u64,
+    /// Different bytes that an execution asks for, summed.
+    pub bytes: u64,
+    /// Lines of 64 bytes.
+    pub lines_of_64: u64,
+    /// Lines of 128 bytes.
+    pub lines_of_128: u64,
+    /// Lines of 128 bytes if the bytes of each execution lay side by side from a line's beginning.
+    pub least_lines_of_128: u64,
+    /// Executions whose bytes lie side by side and touch one line more than they have to.
+    pub misaligned: u64,
+    /// Turns of threadgroup memory; 0 for other memory.
+    pub turns: u64,
+    /// Turns without conflicts.
+    pub least_turns: u64,
+    /// Executions whose lanes access one address.
+    pub broadcast: u64,
+    /// Executions whose lanes access what lies side by side, in order.
+    pub sequential: u64,
+    /// Executions whose lanes are another number of bytes apart, all the same.
+    pub strided: u64,
+    /// Executions whose lanes follow no such order.
+    pub gathered: u64,
+    /// Strides in bytes and their executions, of up to 128 strides.
+    pub strides: Vec<(i64, u64)>,
+    /// Accesses of single lanes that are in no other figure, for lack of memory.
+    pub unmatched: u64,
+}
+
+/// A call in which threads meet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct MeetingProfile {
+    /// Where it is.
+    #[serde(flatten)]
+    pub at: SourceLine,
+    /// Times that a threadgroup, or for SIMD-group functions a SIMD-group, met there.
+    pub executions: u64,
+    /// Threads that met.
+    pub lanes: u64,
+    /// Threads of the threadgroups or SIMD-groups.
+    pub all_lanes: u64,
+    /// Of barriers: instructions with accesses that the SIMD-groups executed since the barrier before.
+    pub work: u64,
+    /// The same if all SIMD-groups had executed as many as the busiest.
+    pub full_work: u64,
+}
+
+/// What was accessed of one object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ObjectProfile {
+    /// The object.
+    #[serde(flatten)]
+    pub object: Object,
+    /// Launches that accessed it.
+    pub launches: u64,
+    /// Its bytes; the most of all launches.
+    pub length: u64,
+    /// Bytes that all lanes together asked to read.
+    pub asked_to_read: u64,
+    /// Bytes that all lanes together wrote.
+    pub asked_to_write: u64,
+    /// Different bytes that a launch read, summed over launches.
+    pub read: u64,
+    /// Different bytes that a launch wrote.
+    pub written: u64,
+    /// Lines of 128 bytes that a launch read from.
+    pub lines_read: u64,
+    /// Lines of 128 bytes that a launch wrote to.
+    pub lines_written: u64,
+    /// Whether the figures of different bytes have all accesses: false beyond 256 MiB.
+    pub complete: bool,
+}
+
+impl Profile {
+    /// What this process has counted so far; `None` unless it runs on the software Metal with `SOFTWARE_METAL_PROFILE` set.
+    /// A launch is counted once its command buffer has completed.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`from_json`](Self::from_json), of which none is expected here.
+    pub fn of_process() -> Result<Option<Profile>> {
+        if !cfg!(metal_backend) {
+            return Ok(None);
+        }
+        // SAFETY: takes nothing, may be called from any thread, and gives a string of our own or null.
+        let raw = unsafe { sys::mtb_profile_copy() };
+        if raw.is_null() {
+            return Ok(None);
+        }
+        // SAFETY: a C string that lives until it is freed below.
+        let text = unsafe { sys::text(raw) };
+        // SAFETY: it is ours, and nothing refers to it any more.
+        unsafe { sys::mtb_string_free(raw) };
+        Profile::from_json(&text).map(Some)
+    }
+
+    /// Reads the file that a process wrote because of `SOFTWARE_METAL_PROFILE`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] if the text is not a profile of this version.
+    pub fn from_json(text: &str) -> Result<Profile> {
+        const VERSION: u32 = 1;
+        let invalid =
+            |message: String| Error::InvalidArgument(Failure::new("Profile::from_json", message));
+        let profile: Profile = serde_json::from_str(text)
+            .map_err(|error| invalid(format!("the text is not a profile: {error}")))?;
+        if profile.version != VERSION {
+            let version = profile.version;
+            return Err(invalid(format!(
+                "the profile has version {version}, and this is a reader of version {VERSION}"
+            )));
+        }
+        Ok(profile)
+    }
+}
+
+impl AccessProfile {
+    /// The cache lines, as [`analyze_coalescing`](super::analyze_coalescing) counts them.
+    pub fn coalescing(&self) -> Coalescing {
+        Coalescing {
+            simdgroups: self.executions,
+            bytes: self.bytes,
+            lines_of_64: self.lines_of_64,
+            lines_of_128: self.lines_of_128,
+            least_lines_of_128: self.least_lines_of_128,
+        }
+    }
+
+    /// The turns of threadgroup memory, as [`bank_conflicts`](super::bank_conflicts) counts them.
+    pub fn bank_conflicts(&self) -> BankConflicts {
+        BankConflicts {
+            simdgroups: self.executions,
+            turns: self.turns,
+            least_turns: self.least_turns,
+        }
+    }
+
+    /// The pattern that most executions follow, a stride in bytes, and how many do; `None` without an execution. Of equal
+    /// counts, the simpler pattern.
+    pub fn pattern(&self) -> Option<(AccessPattern, u64)> {
+        let strided = self.strides.iter();
+        let strided = strided.map(|&(stride, count)| (AccessPattern::Strided { stride }, count));
+        let mut all = vec![(AccessPattern::Broadcast, self.broadcast)];
+        all.push((AccessPattern::Sequential, self.sequential));
+        all.extend(strided);
+        all.push((AccessPattern::Gathered, self.gathered));
+        let most = all.iter().map(|&(_, count)| count).max()?;
+        all.into_iter()
+            .find(|&(_, count)| count == most && most > 0)
+    }
+}
+
+impl ObjectProfile {
+    /// How often each byte that a launch reads is read, by all lanes: `None` if none is, or if not all accesses are known.
+    pub fn reuse(&self) -> Option<f64> {
+        (self.read > 0 && self.complete).then(|| self.asked_to_read as f64 / self.read as f64)
+    }
+
+    /// Bytes of the lines that a launch reads from, of 128 bytes each, that nobody reads in that launch.
+    pub fn unread(&self) -> u64 {
+        (self.lines_read * 128).saturating_sub(self.read)
+    }
+}
