@@ -58,6 +58,51 @@ impl fmt::Display for WhyPhases {
 /// Metal does not promise that threadgroups run side by side. A probe finds how many do: a kernel whose threadgroups stay
 /// until all have come, or until they have waited long enough. What it finds is a fact of that moment: it holds for kernels
 /// that need no more registers than the probe's share for them, while nothing else runs on the GPU.
+///
+/// ```
+/// use metal_bridge::groups::{GridSync, GridSyncSupport, with_header};
+/// use metal_bridge::{CompileOptions, Device, DispatchType, LanguageVersion, StorageMode};
+///
+/// # if !metal_bridge::is_available() { return Ok(()); }
+/// // The sum of all numbers, in each of them.
+/// let kernel = r#"
+/// ##include "cooperative_groups.h"
+/// namespace cg = cooperative_groups;
+/// using namespace metal;
+/// kernel void sum(device uint *x [[buffer(0)]], device atomic_uint *total [[buffer(1)]], device atomic_uint *barrier [[buffer(2)]],
+///                 uint i [[thread_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]],
+///                 uint3 threads [[threads_per_threadgroup]], uint3 position [[threadgroup_position_in_grid]],
+///                 uint3 groups [[threadgroups_per_grid]]) {
+///     const cg::grid_group grid(cg::thread_block(i, lane, threads), position, groups, barrier);
+///     atomic_fetch_add_explicit(total, x[grid.thread_rank()], memory_order_relaxed);
+///     grid.sync();
+///     x[grid.thread_rank()] = atomic_load_explicit(total, memory_order_relaxed);
+/// }
+/// "#;
+/// let device = Device::system_default()?;
+/// let options = CompileOptions::new().language_version(LanguageVersion::new(3, 2));
+/// let library = device.new_library_with_source(&with_header("sum.metal", kernel), &options)?;
+/// let pipeline = device.new_compute_pipeline_state(&library.new_function("sum")?)?;
+/// let numbers: Vec<u32> = (0..128).collect();
+/// let x = device.new_buffer_with_data(&numbers, StorageMode::Shared)?;
+/// let total = device.new_buffer_with_data(&[0u32], StorageMode::Shared)?;
+///
+/// let queue = device.new_command_queue()?;
+/// let sync = GridSync::new(&queue)?;
+/// let GridSyncSupport::Barrier { .. } = sync.supports_grid_sync(&pipeline, 4, 32, 0)? else {
+///     return Ok(()); // Here the kernel would run as phases.
+/// };
+/// let mut commands = queue.command_buffer()?;
+/// let mut encoder = commands.compute_command_encoder(DispatchType::Serial)?;
+/// encoder.set_buffer(&x, 0, 0)?;
+/// encoder.set_buffer(&total, 0, 1)?;
+/// // SAFETY: 128 threads, each on one of the 128 numbers; all of them come to `sync` once.
+/// unsafe { sync.dispatch(&mut encoder, &pipeline, 4, 32, 0, 2)? };
+/// encoder.end_encoding()?;
+/// commands.commit()?.wait()?;
+/// assert_eq!(*x.wait_read::<u32>()?, [127 * 128 / 2; 128]);
+/// # Ok::<(), metal_bridge::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct GridSync {
     queue: CommandQueue,
