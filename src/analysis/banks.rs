@@ -1,7 +1,7 @@
 //! [`bank_conflicts`]: the banks of threadgroup memory.
 
 use super::SIMD_WIDTH;
-use super::span::distinct_units;
+use super::span::{check_size, distinct_units};
 use crate::error::Result;
 
 const BANKS: u64 = 32;
@@ -36,9 +36,11 @@ impl BankConflicts {
 ///
 /// Those of [`analyze_coalescing`](super::analyze_coalescing).
 pub fn bank_conflicts(offsets: &[u64], size: u64) -> Result<BankConflicts> {
+    const FUNCTION: &str = "bank_conflicts";
+    check_size(size, FUNCTION)?;
     let mut total = BankConflicts::default();
     for group in offsets.chunks(SIMD_WIDTH) {
-        let words = distinct_units(group, size, BANK_BYTES, "bank_conflicts")?;
+        let words = distinct_units(group, size, BANK_BYTES, FUNCTION)?;
         let mut banks = [0; BANKS as usize];
         for word in &words {
             banks[(word % BANKS) as usize] += 1;

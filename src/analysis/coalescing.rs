@@ -1,7 +1,7 @@
 //! [`analyze_coalescing`]: the cache lines that SIMD-groups touch.
 
 use super::SIMD_WIDTH;
-use super::span::distinct_units;
+use super::span::{check_size, distinct_units};
 use crate::error::Result;
 
 /// What accesses to device memory ask for, and the cache lines that they touch, counted for each SIMD-group apart.
@@ -38,8 +38,10 @@ impl Coalescing {
 /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if `size` is not 1 to 1024;
 /// [`Error::OutOfRange`](crate::Error::OutOfRange) if an access reaches beyond 64 bits.
 pub fn analyze_coalescing(offsets: &[u64], size: u64) -> Result<Coalescing> {
+    const FUNCTION: &str = "analyze_coalescing";
+    check_size(size, FUNCTION)?;
     let count = |group: &[u64], unit| -> Result<u64> {
-        let touched = distinct_units(group, size, unit, "analyze_coalescing")?;
+        let touched = distinct_units(group, size, unit, FUNCTION)?;
         Ok(touched.len() as u64)
     };
     let mut total = Coalescing::default();
@@ -120,8 +122,12 @@ mod tests {
     #[test]
     fn wrong_accesses_are_errors() {
         for size in [0, 1025, u64::MAX] {
-            let result = analyze_coalescing(&[0], size);
-            assert!(matches!(result, Err(Error::InvalidArgument(_))), "{size}");
+            for offsets in [&[0][..], &[]] {
+                let result = analyze_coalescing(offsets, size);
+                assert!(matches!(result, Err(Error::InvalidArgument(_))), "{size}");
+                let result = crate::analysis::bank_conflicts(offsets, size);
+                assert!(matches!(result, Err(Error::InvalidArgument(_))), "{size}");
+            }
         }
         let result = analyze_coalescing(&[u64::MAX - 2], 4);
         assert!(matches!(result, Err(Error::OutOfRange(_))));

@@ -4,21 +4,25 @@ use std::ops::RangeInclusive;
 
 use crate::error::{Error, Failure, Result};
 
-/// The units of `unit` bytes that an access of `size` bytes at `offset` touches.
+/// Refuses a size that no access has.
+pub(super) fn check_size(size: u64, function: &'static str) -> Result<()> {
+    if (1..=1024).contains(&size) {
+        return Ok(());
+    }
+    let message = format!("an access has 1 to 1024 bytes, not {size}");
+    Err(Error::InvalidArgument(Failure::new(function, message)))
+}
+
+/// The units of `unit` bytes that an access of `size` bytes at `offset` touches. `size` has been checked.
 pub(super) fn units(
     offset: u64,
     size: u64,
     unit: u64,
     function: &'static str,
 ) -> Result<RangeInclusive<u64>> {
-    let failure = |message: String| Failure::new(function, message);
-    if size == 0 || size > 1024 {
-        let message = format!("an access has 1 to 1024 bytes, not {size}");
-        return Err(Error::InvalidArgument(failure(message)));
-    }
     let Some(last) = offset.checked_add(size - 1) else {
         let message = format!("{size} bytes at {offset} are not inside 64 bits");
-        return Err(Error::OutOfRange(failure(message)));
+        return Err(Error::OutOfRange(Failure::new(function, message)));
     };
     Ok(offset / unit..=last / unit)
 }
