@@ -59,6 +59,7 @@ mod descriptor;
 mod encoders;
 mod inner;
 mod kernel_commands;
+pub mod nested;
 mod uses;
 
 pub use command::IndirectComputeCommand;

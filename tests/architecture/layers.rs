@@ -15,7 +15,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
     ("headers", &[]),
     ("analysis", &["sys", "error.rs"]),
     ("groups", &["error.rs", "headers", "metal"]),
-    ("indirect", &["sys", "error.rs", "metal"]),
+    ("indirect", &["sys", "error.rs", "headers", "metal"]),
     ("mps", &["sys", "error.rs", "metal"]),
     ("ops", &["sys", "error.rs", "headers", "metal"]),
     ("devices", &["error.rs", "metal", "memory", "ops"]),

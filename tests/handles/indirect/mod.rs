@@ -2,6 +2,7 @@
 
 mod kernel_commands;
 mod lifetimes;
+mod nested;
 mod order;
 mod refusals;
 mod results;
