@@ -77,7 +77,7 @@ fn launches_that_cannot_run_are_counted() {
 fn a_program_that_cannot_be_is_refused() {
     let new = |functions: &[ComputePipeline], launches, levels| {
         let limits = NestedLimits { launches, levels };
-        NestedKernels::new(&device(), functions, limits)
+        NestedKernels::new(device(), functions, limits)
     };
     let function = || indirect("increment");
     assert_error(new(&[], 1, 1), out_of_range, "0 functions");
@@ -122,7 +122,7 @@ fn a_program_that_cannot_be_is_refused() {
             levels: 1,
         };
         assert_error(
-            NestedKernels::new(&far, &[function()], limits),
+            NestedKernels::new(far, &[function()], limits),
             wrong,
             "device",
         );

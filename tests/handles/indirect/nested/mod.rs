@@ -22,7 +22,7 @@ fn kernels(name: &str, launches: usize, levels: usize) -> NestedKernels {
     let function = KERNELS.new_function(name).unwrap();
     let pipeline = device().new_compute_pipeline_state_for_indirect_commands(&function);
     let limits = NestedLimits { launches, levels };
-    NestedKernels::new(&device(), &[pipeline.unwrap()], limits).unwrap()
+    NestedKernels::new(device(), &[pipeline.unwrap()], limits).unwrap()
 }
 
 /// By the GPU alone, or level after level by the CPU.
