@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::plausible::MOST_STRIDES;
 use super::{AccessProfile, KernelProfile};
 
 impl KernelProfile {
@@ -41,9 +42,11 @@ impl AccessProfile {
         self.gathered += other.gathered;
         self.unmatched += other.unmatched;
         for &(stride, count) in &other.strides {
-            match self.strides.iter_mut().find(|known| known.0 == stride) {
-                Some(known) => known.1 += count,
-                None => self.strides.push((stride, count)),
+            let known = self.strides.iter().position(|known| known.0 == stride);
+            match known {
+                Some(index) => self.strides[index].1 += count,
+                None if self.strides.len() < MOST_STRIDES => self.strides.push((stride, count)),
+                None => {}
             }
         }
     }

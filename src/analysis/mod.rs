@@ -33,6 +33,7 @@ mod cost;
 mod lines;
 mod occupancy;
 mod pattern;
+mod plausible;
 mod profile;
 mod recommendation;
 mod span;

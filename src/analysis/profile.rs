@@ -1,7 +1,9 @@
 //! [`Profile`]: how kernels that ran on the software Metal accessed memory.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::plausible::{check_figures, check_numbers};
 use super::{AccessPattern, BankConflicts, Coalescing};
 use crate::error::{Error, Failure, Result};
 use crate::sys;
@@ -214,19 +216,22 @@ impl Profile {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if the text is not a profile of this version.
+    /// [`Error::InvalidArgument`] if the text is not a profile of this version, or has figures that nobody can have counted.
     pub fn from_json(text: &str) -> Result<Profile> {
         const VERSION: u32 = 1;
         let invalid =
             |message: String| Error::InvalidArgument(Failure::new("Profile::from_json", message));
-        let profile: Profile = serde_json::from_str(text)
-            .map_err(|error| invalid(format!("the text is not a profile: {error}")))?;
+        let no_profile = |error| invalid(format!("the text is not a profile: {error}"));
+        let value: Value = serde_json::from_str(text).map_err(no_profile)?;
+        check_numbers(&value).map_err(invalid)?;
+        let profile: Profile = serde_json::from_value(value).map_err(no_profile)?;
         if profile.version != VERSION {
             let version = profile.version;
             return Err(invalid(format!(
                 "the profile has version {version}, and this is a reader of version {VERSION}"
             )));
         }
+        check_figures(&profile).map_err(invalid)?;
         Ok(profile)
     }
 }

@@ -25,12 +25,21 @@ impl GridScan {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`], [`Error::Internal`].
+    /// [`Error::Unsupported`] if SIMD-groups do not have 32 threads, as on GPUs of Intel Macs; [`Error::OutOfMemory`],
+    /// [`Error::Internal`].
     pub fn new(device: &Device) -> Result<GridScan> {
         let source = include_str!("../../shaders/scan.metal");
         let library = device.new_library_with_source(source, &CompileOptions::new())?;
         let function = library.new_function("inclusive_scan")?;
         let pipeline = device.new_compute_pipeline_state(&function)?;
+        let width = pipeline.thread_execution_width();
+        if width != 32 {
+            let name = device.name();
+            let message = format!(
+                "{name} has SIMD-groups of {width} threads, and the scan is written for 32"
+            );
+            return Err(Error::Unsupported(Failure::new("GridScan::new", message)));
+        }
         Ok(GridScan { pipeline })
     }
 

@@ -207,9 +207,10 @@ impl<'a> Inlined<'a> {
             ("pragma", Some((Kind::Word, operand))) if unspliced(operand) == "once" => {
                 Directive::PragmaOnce { after: tokens }
             }
-            ("line", Some((Kind::Word, number))) => match unspliced(number).parse() {
+            // The compiler refuses larger numbers.
+            ("line", Some((Kind::Word, number))) => match unspliced(number).parse::<u32>() {
                 Ok(number) => Directive::Line {
-                    number,
+                    number: number as usize,
                     name: match tokens.next_of_line() {
                         Some((Kind::Quoted, name)) => between_quotes(name),
                         _ => None,

@@ -111,6 +111,14 @@ fn lines_that_a_source_names_stay_its_own() {
 }
 
 #[test]
+fn numbers_of_lines_do_not_overflow() {
+    for number in ["4294967295", "18446744073709551615"] {
+        let text = format!("#line {number}\n\nint x;\n#include \"a.h\"\n");
+        assert!(inline_headers("k", &text, &[FIVE]).contains(INLINED));
+    }
+}
+
+#[test]
 fn a_last_line_goes_on_with_nothing() {
     for text in ["#define X 3 \\", "#define X 3 \\\n", "#define X 3 \\\r\n"] {
         let source = inline_headers("k", "#include \"a.h\"\nint y = X;", &[("a.h", text)]);

@@ -118,7 +118,8 @@ bool profiled_launch::prepare(const core_facts &facts, std::string &problem) {
     problem = "out of memory for the profile of this kernel";
     if (!make_threadgroup_memory()) return false;
     for (uint32_t i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; ++i)
-        if (launch_.buffers[i] != nullptr)
+        /* What an address of unknown length reaches is counted as memory that no argument holds. */
+        if (launch_.buffers[i] != nullptr && launch_.buffer_lengths[i] != SMTL_UNKNOWN_LENGTH)
             add_object({space::buffer, false, i}, launch_.buffers[i], launch_.buffer_lengths[i], names_.buffers[i],
                        (launch_.inline_bytes >> i & 1) != 0);
     uint32_t number = 0;

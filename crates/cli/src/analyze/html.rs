@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use metal_bridge::analysis::{AccessProfile, Space};
 
@@ -55,7 +57,7 @@ pub fn page(report: &Report) -> String {
         page += "</p>\n";
         let accesses = kernel.accesses_by_line();
         add_plot(&mut page, &accesses);
-        add_sources(&mut page, &accesses);
+        add_sources(&mut page, &accesses, &report.sources);
     }
     page += "</body></html>\n";
     page
@@ -142,15 +144,26 @@ fn least_cost(access: &AccessProfile) -> u64 {
     least.min(access.estimated_cost())
 }
 
-/// The sources that can be read, with the figures beside their lines; of other sources, the lines with figures.
-fn add_sources(page: &mut String, accesses: &[AccessProfile]) {
+/// What a file has, if it is one of those that may be shown, or in one of these folders.
+fn text_of(file: &str, shown: &[PathBuf]) -> Option<Vec<u8>> {
+    let path = Path::new(file).canonicalize().ok()?;
+    let may_be_shown = shown.iter().any(|root| path.starts_with(root));
+    if !may_be_shown || !path.is_file() {
+        return None;
+    }
+    let mut text = Vec::new();
+    let file = fs::File::open(path).ok()?;
+    file.take(LONGEST_SOURCE + 1).read_to_end(&mut text).ok()?;
+    (text.len() as u64 <= LONGEST_SOURCE).then_some(text)
+}
+
+/// The sources that may be shown, with the figures beside their lines; of other sources, the lines with figures.
+fn add_sources(page: &mut String, accesses: &[AccessProfile], shown: &[PathBuf]) {
     let lines = by_line(accesses);
     let mut files: Vec<_> = lines.keys().map(|&(file, _)| file).collect();
     files.dedup();
     for file in files {
-        let is_short =
-            fs::metadata(file).is_ok_and(|data| data.is_file() && data.len() <= LONGEST_SOURCE);
-        let text = fs::read(file).ok().filter(|_| is_short).unwrap_or_default();
+        let text = text_of(file, shown).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let mut source: BTreeMap<u32, &str> = (1..).zip(text.lines()).collect();
         for &(of, line) in lines.keys() {

@@ -58,6 +58,9 @@ pub struct Report {
     pub recommendations: Vec<Recommendation>,
     #[serde(skip)]
     pub core: CoreLimits,
+    /// Files that a page may show, and folders whose files it may show: a profile can name any file of this machine.
+    #[serde(skip)]
+    pub sources: Vec<PathBuf>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -81,6 +84,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         recommendations: optimization_recommendations(&profile, &core),
         profile,
         core,
+        sources: sources(arguments),
     };
     if let Some(path) = &arguments.html {
         let page = html::page(&report);
@@ -90,6 +94,19 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return print_json(&mut out, &report);
     }
     Ok(text::print(&mut out, &report)?)
+}
+
+/// The current folder, and what the command line names.
+fn sources(arguments: &Arguments) -> Vec<PathBuf> {
+    let mut named = vec![PathBuf::from(".")];
+    #[cfg(software_metal)]
+    named.extend(arguments.run.sources());
+    #[cfg(not(software_metal))]
+    let _ = arguments;
+    named
+        .iter()
+        .filter_map(|path| path.canonicalize().ok())
+        .collect()
 }
 
 fn print_json(out: &mut impl Write, value: &impl Serialize) -> Result<(), Failure> {

@@ -26,6 +26,15 @@ pub struct Run {
 }
 
 impl Run {
+    /// The file of the kernel, and the folders of its headers.
+    pub fn sources(&self) -> Vec<PathBuf> {
+        let file = self.file.iter();
+        let folders = file
+            .clone()
+            .flat_map(|file| self.source.include_paths(file));
+        folders.chain(file.cloned()).collect()
+    }
+
     /// Launches the kernel once, and gives what was counted.
     pub fn profile(&self) -> Result<Profile, Failure> {
         let Some(path) = &self.file else {

@@ -211,3 +211,29 @@ fn what_cannot_be_analyzed_is_said() {
         printed.err
     );
 }
+
+#[test]
+fn a_page_shows_no_files_from_elsewhere() {
+    let (folder, elsewhere) = (kernels(), kernels());
+    let json = analyze(&folder, &format!("kernels.metal {LAUNCH} --json")).out;
+    for file in [
+        elsewhere.path().join("kernels.metal"),
+        Path::new("/dev/zero").to_owned(),
+    ] {
+        let file = file.to_str().unwrap();
+        folder.file("profile.json", &json.replace("kernels.metal", file));
+        let printed = analyze(&folder, "--profile profile.json --html page.html");
+        assert_eq!((printed.code, &printed.err[..]), (Some(0), ""));
+        let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
+        assert!(
+            page.contains(file) && page.contains("read 4 B of in"),
+            "{page}"
+        );
+        assert!(!page.contains("metal_stdlib"), "{page}");
+    }
+    folder.file("profile.json", &json);
+    let printed = analyze(&folder, "--profile profile.json --html page.html");
+    assert_eq!(printed.code, Some(0));
+    let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert!(page.contains("metal_stdlib"), "{page}");
+}

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace smtl::msl {
@@ -16,6 +17,14 @@ constexpr std::array<std::string_view, 10> atomics = {
     "atomic_fetch_or_explicit",  "atomic_fetch_xor_explicit", "atomic_fetch_min_explicit",
     "atomic_fetch_max_explicit",
 };
+
+constexpr std::array<std::string_view, 3> without_value = {"atomic_store_explicit", "atomic_min_explicit",
+                                                           "atomic_max_explicit"};
+
+// What an atomic function in a loop tells the engine, as its last argument.
+constexpr std::string_view polls = ", ::smtl::in_loop()", changes = ", ::smtl::in_statement()";
+
+bool is_atomic(const Token &token) { return token.is_one_of(atomics) || token.is_one_of(without_value); }
 
 bool is_loop(const Token &token) { return token.is("for") || token.is("while") || token.is("do"); }
 
@@ -46,7 +55,7 @@ Index past_statement(const Source &source, Index i, Index end) {
 }
 
 struct Function {
-    std::vector<Index> calls;  // of atomic functions, outside of loops
+    std::vector<std::pair<Index, std::string_view>> calls;  // of atomic functions outside of loops, and what they tell
     std::vector<std::string_view> called;
 };
 
@@ -62,7 +71,7 @@ public:
             unread_.pop_back();
             const auto [begin, end] = functions_.equal_range(name);
             for (auto function = begin; function != end; ++function) {
-                for (const Index call : function->second.calls) edit(call);
+                for (const auto &[call, told] : function->second.calls) edit(call, told);
                 for (const std::string_view called : function->second.called) repeat(called);
             }
         }
@@ -76,11 +85,11 @@ private:
             if (is_loop(source_[i]) && i >= loop_end) loop_end = past_statement(source_, i, declaration.body.end);
             if (!source_[i].is_identifier() || !(source_[i + 1].is("(") || source_[i + 1].is("<"))) continue;
             const bool repeated = i < loop_end;
-            if (is_poll(i, declaration.body.end)) {
+            if (const std::string_view told = told_by(i, declaration.body.end); !told.empty()) {
                 if (repeated)
-                    edit(i);
+                    edit(i, told);
                 else
-                    function.calls.push_back(i);
+                    function.calls.emplace_back(i, told);
             } else if (declared_.contains(source_[i].text)) {
                 if (repeated)
                     repeat(source_[i].text);
@@ -91,29 +100,31 @@ private:
         functions_.emplace(own_name(source_, declaration), std::move(function));
     }
 
-    // An atomic function of Metal's, unless it is a statement of its own.
-    bool is_poll(Index name, Index end) const {
-        if (!source_[name].is_one_of(atomics) || declared_.contains(source_[name].text)) return false;
+    // What an atomic function of Metal's tells the engine; empty for anything else. A function polls if its value is
+    // used.
+    std::string_view told_by(Index name, Index end) const {
+        if (!is_atomic(source_[name]) || declared_.contains(source_[name].text)) return {};
         Index begin = name;
         if (source_[begin - 1].is("::")) begin -= source_[begin - 2].is("metal") ? 2 : 1;
         if (source_[begin - 1].is("::")) --begin;
         const Token &before = source_[begin - 1];
-        if (before.is("::") || before.is(".") || before.is("->")) return false;
+        if (before.is("::") || before.is(".") || before.is("->")) return {};
         const Index open = opening(name, end);
-        if (open + 1 >= end || !source_[open].is("(") || source_[open + 1].is(")")) return false;
+        if (open + 1 >= end || !source_[open].is("(") || source_[open + 1].is(")")) return {};
+        if (source_[name].is_one_of(without_value)) return changes;
         const Token &head = before.is(")") ? source_[source_.group_begin(begin - 1) - 1] : before;
         const bool statement =
             before.is(";") || before.is("{") || before.is("}") || before.is("else") || is_loop(head) || head.is("if");
-        return !statement || !source_[source_.skip_group(open, end)].is(";");
+        return statement && source_[source_.skip_group(open, end)].is(";") ? changes : polls;
     }
 
     Index opening(Index name, Index end) const {
         return source_[name + 1].is("<") ? source_.skip_angles(name + 1, end).value_or(end) : name + 1;
     }
 
-    void edit(Index name) {
+    void edit(Index name, std::string_view told) {
         const Index past = source_.skip_group(opening(name, source_.size() - 1), source_.size() - 1);
-        source_[past - 2].appended += ", ::smtl::in_loop()";
+        source_[past - 2].appended += told;
     }
 
     void repeat(std::string_view name) {

@@ -95,6 +95,14 @@ kernel void patient(device uint *x [[buffer(0)]], device atomic_uint *never [[bu
     while (atomic_load_explicit(never, memory_order_relaxed) == 0 && rounds < patience) ++rounds;
     x[i] = rounds;
 }
+kernel void toggles(device uint *left [[buffer(0)]], device atomic_uint *turn [[buffer(1)]], uint group [[threadgroup_position_in_grid]]) {
+    for (bool done = false; !done;) {
+        while (atomic_load_explicit(turn, memory_order_relaxed) != group) {}
+        done = left[group] == 0;
+        left[group] -= done ? 0 : 1;
+        atomic_store_explicit(turn, 1u - group, memory_order_relaxed);
+    }
+}
 /* In loops as well, but nothing waits. */
 kernel void count_all(device atomic_uint *bins [[buffer(0)]], device uint *x [[buffer(1)]], uint i [[thread_position_in_grid]]) {
     for (uint k = 0; k < 4; ++k) {
@@ -166,6 +174,14 @@ void across_threadgroups(metal_program &program, uint32_t groups, unsigned threa
     for (std::thread &one : running) one.join();
 }
 
+/* What threads tell each other, and how often, is in memory alone: nothing changes on their stacks for seconds. */
+void goes_on_in_memory(metal_program &program) {
+    constexpr uint32_t rounds = 2000000;
+    std::vector<uint32_t> left = {rounds, rounds}, turn(1);
+    CHECK(launch(program.kernel("toggles")).buffer(0, left).buffer(1, turn).run({2}, {1}).empty());
+    CHECK(left == std::vector<uint32_t>(2));
+}
+
 void waits_with_an_end(metal_program &program) {
     uint32_t patience = 100000;
     std::vector<uint32_t> x(64), never(1);
@@ -233,6 +249,7 @@ int main() {
     metal_program program(source);
     within_a_threadgroup(program);
     across_threadgroups(program, 16);
+    goes_on_in_memory(program);
     waits_with_an_end(program);
     what_polls(program);
     faults(program);

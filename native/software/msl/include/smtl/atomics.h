@@ -273,6 +273,12 @@ SMTL_INLINE bool atomic_compare_exchange_weak_explicit(volatile _atomic<T> *obje
         const T before = atomic_fetch_##name##_explicit(object, operand, order);                            \
         smtl::poll_unless(changes, object, before, where);                                                  \
         return before;                                                                                      \
+    }                                                                                                       \
+    template <class T>                                                                                      \
+    SMTL_INLINE T atomic_fetch_##name##_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, \
+                                                 memory_order order, smtl::in_statement)                    \
+        types("atomic_fetch_" #name "_explicit") {                                                          \
+        return atomic_fetch_##name##_explicit(object, operand, order);                                      \
     }
 SMTL_FETCH_IN_LOOP(add, SMTL_ATOMIC_ADDED, operand != T(0))
 SMTL_FETCH_IN_LOOP(sub, SMTL_ATOMIC_ADDED, operand != T(0))
@@ -282,6 +288,39 @@ SMTL_FETCH_IN_LOOP(xor, SMTL_ATOMIC_INTEGER, operand != T(0))
 SMTL_FETCH_IN_LOOP(min, SMTL_ATOMIC_INTEGER, operand < before)
 SMTL_FETCH_IN_LOOP(max, SMTL_ATOMIC_INTEGER, before < operand)
 #undef SMTL_FETCH_IN_LOOP
+
+template <class T>
+SMTL_INLINE void atomic_store_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> desired, memory_order order,
+                                       smtl::in_statement) SMTL_ATOMIC_ACCESSED("atomic_store_explicit") {
+    atomic_store_explicit(object, desired, order);
+}
+
+template <class T>
+SMTL_INLINE T atomic_exchange_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> desired, memory_order order,
+                                       smtl::in_statement) SMTL_ATOMIC_ACCESSED("atomic_exchange_explicit") {
+    return atomic_exchange_explicit(object, desired, order);
+}
+
+template <class T>
+SMTL_INLINE bool atomic_compare_exchange_weak_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> *expected,
+                                                       smtl::not_deduced<T> desired, memory_order success,
+                                                       memory_order failure, smtl::in_statement)
+    SMTL_ATOMIC_TYPES("atomic_compare_exchange_weak_explicit", "atomic_int, atomic_uint, atomic_bool and atomic_float",
+                      int, unsigned, bool, float) SMTL_ATOMIC_ORDER(success) SMTL_ATOMIC_ORDER(failure) {
+    return atomic_compare_exchange_weak_explicit(object, expected, desired, success, failure);
+}
+
+template <class T>
+SMTL_INLINE void atomic_min_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order,
+                                     smtl::in_statement) SMTL_ATOMIC_LONG("atomic_min_explicit") {
+    atomic_min_explicit(object, operand, order);
+}
+
+template <class T>
+SMTL_INLINE void atomic_max_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order,
+                                     smtl::in_statement) SMTL_ATOMIC_LONG("atomic_max_explicit") {
+    atomic_max_explicit(object, operand, order);
+}
 
 template <class Flags>
 SMTL_INLINE void atomic_thread_fence(Flags flags, memory_order order, thread_scope = thread_scope_device) {

@@ -13,6 +13,12 @@ struct in_loop {
     SMTL_INLINE explicit in_loop(SMTL_SITE) : site(site) {}
 };
 
+/* The last argument of functions in loops whose value nobody uses: they wait for nothing, and others may wait for them.
+ */
+struct in_statement {
+    SMTL_INLINE in_statement() { current_core()->atomics_changed = 1; }
+};
+
 /* A thread that looks at several atomics in turns has waited long enough after as many polls. */
 constexpr uint32_t most_polls_in_turn = 1024;
 
