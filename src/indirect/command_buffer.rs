@@ -15,9 +15,9 @@ use crate::metal::device::Device;
 use crate::metal::handle::create;
 use crate::sys;
 
-/// Commands for compute that the CPU encodes and encoders execute (`MTLIndirectCommandBuffer`). Clones share them.
+/// Commands for compute that the CPU or kernels encode and encoders execute (`MTLIndirectCommandBuffer`). Clones share them.
 ///
-/// It keeps the pipelines and buffers of its commands alive. [The module](crate::indirect) has an example.
+/// It keeps the pipelines and buffers of what the CPU has encoded alive. [The module](crate::indirect) has an example.
 #[derive(Clone)]
 pub struct IndirectCommandBuffer {
     pub(super) inner: Arc<Inner>,

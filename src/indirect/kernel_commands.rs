@@ -39,7 +39,7 @@ impl ComputePipeline {
 impl ComputeEncoder<'_> {
     /// Lets kernels of this encoder encode the commands (`useResource:usage:`). Encoders after it execute them, by
     /// [`execute_commands_of_kernels`](ComputeEncoder::execute_commands_of_kernels) alone, until the CPU has
-    /// [reset](IndirectCommandBuffer::reset) them all.
+    /// [reset](IndirectCommandBuffer::reset) them all in one call.
     ///
     /// # Errors
     ///

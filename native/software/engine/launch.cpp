@@ -68,10 +68,13 @@ void launch::leave_resident() {
     if (kernel->polls) residents.fetch_sub(1);
 }
 
-void launch::join_waiting() {
+bool launch::join_waiting() {
+    if (!kernel->polls) return true;
     const std::lock_guard lock(waiting_mutex_);
+    if (!become_resident()) return false;
     ++waiting_members_;
     vain_rounds_ = 0;
+    return true;
 }
 
 /* The round ends, so that nobody waits for one who has left. */
@@ -87,15 +90,15 @@ bool launch::waits_in_vain(uint64_t &round, bool changed) {
     constexpr uint64_t least_rounds = 4, least_ns = 1'000'000'000;
     const std::lock_guard lock(waiting_mutex_);
     if (changed) vain_rounds_ = 0;
-    if (round != waiting_round_) {
-        round = waiting_round_;
-        if (++waiting_arrived_ == waiting_members_) {
-            waiting_arrived_ = 0;
-            ++waiting_round_;
-            if (vain_rounds_++ == 0) vain_since_ = smtl_now_ns();
-        }
-    }
-    return vain_rounds_ >= least_rounds && smtl_now_ns() - vain_since_ >= least_ns;
+    /* A thread that executes a kernel's code does not come here, and the round stays open. */
+    if (round == waiting_round_) return false;
+    round = waiting_round_;
+    if (++waiting_arrived_ < waiting_members_) return false;
+    waiting_arrived_ = 0;
+    ++waiting_round_;
+    const uint64_t now = smtl_now_ns();
+    if (vain_rounds_++ == 0) vain_since_ = now;
+    return vain_rounds_ >= least_rounds && now - vain_since_ >= least_ns;
 }
 
 std::string describe_address(const smtl_launch &given, const void *address) {

@@ -52,8 +52,9 @@ struct launch {
     /* One more threadgroup may start. False if as many are resident as may be. */
     bool become_resident();
     void leave_resident();
-    /* Threads of the host that execute threadgroups of a kernel that polls. */
-    void join_waiting();
+    /* A thread of the host begins to execute threadgroups, the first of which is resident then. If the kernel polls,
+     * the thread is one of those that may wait. False if as many threadgroups are resident as may be. */
+    bool join_waiting();
     void leave_waiting();
     /* One of them has gone around its threadgroups, and all waited for atomics to change. `changed`: not as they waited
      * before. `round` is the thread's own, zero at first. True if all threads of the host have come here again and

@@ -68,9 +68,7 @@ uint64_t core::digest_threads() const {
 }
 
 resident_set::resident_set(core &first, smtl::launch &launch)
-    : launch_(launch), first_(first), running_(&first), random_state_(smtl_mix(launch.shuffle.value)) {
-    if (launch_.kernel->polls) launch_.join_waiting();
-}
+    : launch_(launch), first_(first), running_(&first), random_state_(smtl_mix(launch.shuffle.value)) {}
 
 /* On the host's own stack, so that no core is in use any more. */
 resident_set::~resident_set() {
@@ -209,8 +207,15 @@ void resident_set::fail_deadlock(const core &waiting) {
     std::string text = "kernel '" + std::string(launch_.kernel->image->name) +
                        "': deadlock: no thread of the launch changes the atomics that its threads wait for, as in " +
                        waiting.describe_poll() + "; " + threadgroups(launch_.residents.load()) + " resident";
-    if (const uint64_t started = std::min(launch_.next.load(), count); started < count)
-        text += ", as many as may be (SOFTWARE_METAL_RESIDENT), " + threadgroups(count - started) + " not started";
+    if (const uint64_t started = std::min(launch_.next.load(), count); started < count) {
+        if (launch_.checks != nullptr)
+            text += ", since the profiler runs one at a time, ";
+        else if (launch_.residents.load() >= launch_.resident_limit)
+            text += ", as many as may be (SOFTWARE_METAL_RESIDENT), ";
+        else
+            text += ", and no memory for another, ";
+        text += threadgroups(count - started) + " not started";
+    }
     launch_.fail(SMTL_FAILURE_TIMEOUT, text);
 }
 

@@ -84,7 +84,7 @@ public:
                !work_.failed.load(std::memory_order_relaxed);
     }
     bool join(core &own) override {
-        if (!own.stacks.commit(work_.stacks_needed()) || !work_.become_resident()) return false;
+        if (!own.stacks.commit(work_.stacks_needed()) || !work_.join_waiting()) return false;
         own.run_launch(work_, nullptr);
         return true;
     }
@@ -153,7 +153,7 @@ outcome run_launch(const smtl_launch &given) {
     core *const own = core_of_thread();
     if (own == nullptr || !own->stacks.commit(work.stacks_needed()))
         return refuse("no memory for the stacks of its threads", SMTL_FAILURE_MEMORY);
-    work.become_resident();
+    work.join_waiting();
     run(work, *own, threads);
     if (checks && !work.failed && !checks->error().empty()) work.fail(SMTL_FAILURE_ACCESS, checks->error());
     return {work.failure_kind, work.failure};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 
 namespace smtl::profile {
 namespace {
@@ -28,7 +29,14 @@ footprint::touched_page *footprint::page_of(uint64_t number) {
     if (number == last_number_) return last_;
     const auto known = pages_.find(number);
     if (known == pages_.end() && pages_.size() >= most_pages) return nullptr;
-    last_ = known != pages_.end() ? &known->second : &pages_[number];
+    if (known != pages_.end())
+        last_ = &known->second;
+    else
+        try {
+            last_ = &pages_[number];
+        } catch (const std::bad_alloc &) {
+            return nullptr;
+        }
     last_number_ = number;
     return last_;
 }

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP */
 #import "SMTLHandles.h"
 
 #include <pthread.h>
@@ -14,7 +15,8 @@ typedef struct {
     size_t next_free;
 } entry;
 
-static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+/* Kernels that encode without a pause do not keep out those who make and release pipelines. Nobody reads twice. */
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 static entry *entries;
 static size_t count, capacity;
 static size_t first_free; /* its number plus one; 0: none is free */

@@ -103,6 +103,19 @@ kernel void toggles(device uint *left [[buffer(0)]], device atomic_uint *turn [[
         atomic_store_explicit(turn, 1u - group, memory_order_relaxed);
     }
 }
+/* One threadgroup waits while the other computes. */
+kernel void outside(device uint *x [[buffer(0)]], device atomic_uint *go [[buffer(1)]], device atomic_uint *done [[buffer(2)]],
+                    constant uint &steps [[buffer(3)]], uint group [[threadgroup_position_in_grid]]) {
+    if (group == 0) {
+        while (atomic_load_explicit(go, memory_order_relaxed) == 0) {}
+        uint y = x[0];
+        for (uint k = 0; k < steps; ++k) y = y * 1664525u + (y >> 13) + 1013904223u;
+        x[0] = y;
+        atomic_store_explicit(done, 1u, memory_order_relaxed);
+    } else {
+        while (atomic_load_explicit(done, memory_order_relaxed) == 0) {}
+    }
+}
 /* In loops as well, but nothing waits. */
 kernel void count_all(device atomic_uint *bins [[buffer(0)]], device uint *x [[buffer(1)]], uint i [[thread_position_in_grid]]) {
     for (uint k = 0; k < 4; ++k) {
@@ -182,8 +195,23 @@ void goes_on_in_memory(metal_program &program) {
     CHECK(left == std::vector<uint32_t>(2));
 }
 
+/* For a second and more nothing changes, but a thread computes. */
+void computes_while_others_wait(metal_program &program) {
+    uint32_t steps = 400000000;
+    std::vector<uint32_t> x(1), go(1), done(1);
+    std::thread cpu([&go] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(600));
+        __atomic_store_n(&go[0], 1u, __ATOMIC_RELAXED);
+    });
+    launch two(program.kernel("outside"));
+    CHECK(two.buffer(0, x).buffer(1, go).buffer(2, done).constant(3, steps).run({2}, {1}).empty());
+    CHECK(done[0] == 1);
+    cpu.join();
+}
+
 void waits_with_an_end(metal_program &program) {
-    uint32_t patience = 100000;
+    /* More than the second after which waiting in vain is a deadlock. */
+    uint32_t patience = 2500000;
     std::vector<uint32_t> x(64), never(1);
     CHECK(
         launch(program.kernel("patient")).buffer(0, x).buffer(1, never).constant(2, patience).run({64}, {32}).empty());
@@ -246,6 +274,7 @@ int main() {
         too_many(program);
         across_threadgroups(program, 4, 4);
     }));
+    CHECK(with_settings({{"SOFTWARE_METAL_THREADS", "2"}}, computes_while_others_wait));
     metal_program program(source);
     within_a_threadgroup(program);
     across_threadgroups(program, 16);
