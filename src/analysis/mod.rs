@@ -35,6 +35,7 @@ mod occupancy;
 mod pattern;
 mod plausible;
 mod profile;
+mod reading;
 mod recommendation;
 mod span;
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "stacks.h"
 #include "support/clock.h"
 #include "support/random.h"
 
@@ -56,6 +57,23 @@ void launch::fail(smtl_failure kind, std::string message) {
     failure = std::move(message);
 }
 
+launch::~launch() { return_stacks(reserved_stacks_); }
+
+void launch::set_residents(uint32_t most) {
+    asked_residents = most;
+    resident_limit = most;
+}
+
+bool launch::has_stacks() {
+    const std::lock_guard lock(waiting_mutex_);
+    if (reserved_stacks_ != 0) return true;
+    const uint64_t each = stacks_needed();
+    reserved_stacks_ = reserve_stacks(each * std::min<uint64_t>(asked_residents, threadgroup_count));
+    waits_for_stacks_ = reserved_stacks_ == 0;
+    if (!waits_for_stacks_) resident_limit = uint32_t(std::min<uint64_t>(asked_residents, reserved_stacks_ / each));
+    return !waits_for_stacks_;
+}
+
 bool launch::become_resident() {
     if (!kernel->polls) return true;
     uint32_t present = residents.load();
@@ -89,7 +107,9 @@ void launch::leave_waiting() {
 bool launch::waits_in_vain(uint64_t &round, bool changed) {
     constexpr uint64_t least_rounds = 4, least_ns = 1'000'000'000;
     const std::lock_guard lock(waiting_mutex_);
-    if (changed) vain_rounds_ = 0;
+    /* Another launch will return its stacks. */
+    const bool may_grow = waits_for_stacks_ && next.load() < threadgroup_count;
+    if (changed || may_grow) vain_rounds_ = 0;
     /* A thread that executes a kernel's code does not come here, and the round stays open. */
     if (round == waiting_round_) return false;
     round = waiting_round_;
@@ -98,7 +118,7 @@ bool launch::waits_in_vain(uint64_t &round, bool changed) {
     ++waiting_round_;
     const uint64_t now = smtl_now_ns();
     if (vain_rounds_++ == 0) vain_since_ = now;
-    return vain_rounds_ >= least_rounds && now - vain_since_ >= least_ns;
+    return !may_grow && vain_rounds_ >= least_rounds && now - vain_since_ >= least_ns;
 }
 
 std::string describe_address(const smtl_launch &given, const void *address) {

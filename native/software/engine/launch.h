@@ -19,6 +19,7 @@ struct extent {
 
 struct launch {
     launch(const smtl_kernel &launched, const smtl_launch &with) : kernel(&launched), given(&with) {}
+    ~launch();
 
     const smtl_kernel *kernel;
     const smtl_launch *given;
@@ -29,7 +30,9 @@ struct launch {
     uint64_t chunk; /* threadgroups that a core takes at a time */
     smtl_seed shuffle;
     bool poison;
-    uint32_t resident_limit; /* of threadgroups that have started and not ended */
+    /* Of threadgroups that have started and not ended: as asked for, and as there are stacks for. */
+    uint32_t asked_residents = 1;
+    std::atomic<uint32_t> resident_limit{1};
     /* NULL: nothing is checked. */
     launch_checks *checks = nullptr;
 
@@ -49,6 +52,9 @@ struct launch {
     /* Whether successive numbers are neighbours in x, and the engine does nothing between their threadgroups. */
     bool runs_in_rows() const { return threadgroups.y == 1 && !shuffle.on && !poison && checks == nullptr; }
     void fail(smtl_failure kind, std::string message);
+    void set_residents(uint32_t most);
+    /* There are stacks for more threadgroups than the host's threads have begun with. False: not yet, or not. */
+    bool has_stacks();
     /* One more threadgroup may start. False if as many are resident as may be. */
     bool become_resident();
     void leave_resident();
@@ -65,6 +71,8 @@ struct launch {
 
 private:
     std::mutex waiting_mutex_;
+    uint64_t reserved_stacks_ = 0;
+    bool waits_for_stacks_ = false;
     uint32_t waiting_members_ = 0, waiting_arrived_ = 0;
     uint64_t waiting_round_ = 1, vain_rounds_ = 0, vain_since_ = 0;
 };

@@ -131,6 +131,20 @@ void give_core_back(core &taken) {
     store.spare.push_back(&taken);
 }
 
+void give_extra_core_back(core &taken) {
+    core_store &store = spare_cores();
+    {
+        const std::lock_guard lock(store.mutex);
+        uint64_t stacks = taken.stacks.committed();
+        for (const core *spare : store.spare) stacks += spare->stacks.committed();
+        if (stacks <= stacks_to_keep()) {
+            store.spare.push_back(&taken);
+            return;
+        }
+    }
+    destroy_core(taken);
+}
+
 core *core_of_thread() {
     [[clang::always_destroy]] static thread_local core_lease lease;
     if (lease.leased == nullptr) lease.leased = take_core();

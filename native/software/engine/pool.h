@@ -15,6 +15,8 @@ core *core_of_thread();
 /* A core that nobody uses, or a new one, until it is given back. NULL if there is no memory for it. */
 core *take_core();
 void give_core_back(core &taken);
+/* The same for a core that one launch needed beside others: the system gets it if there are many already. */
+void give_extra_core_back(core &taken);
 
 /* Work that comes in parts, which any thread may take. */
 class divisible_work {

@@ -76,14 +76,14 @@ resident_set::~resident_set() {
     for (core *one = running_->next_resident; one != running_;) {
         launch_.leave_resident();
         core *const next = one->next_resident;
-        if (one != &first_) give_core_back(*one);
+        if (one != &first_) give_extra_core_back(*one);
         one = next;
     }
     launch_.leave_resident();
-    if (running_ != &first_) give_core_back(*running_);
+    if (running_ != &first_) give_extra_core_back(*running_);
     while (retired_ != nullptr) {
         core &one = *std::exchange(retired_, retired_->next_resident);
-        if (&one != &first_) give_core_back(one);
+        if (&one != &first_) give_extra_core_back(one);
     }
 }
 
@@ -116,11 +116,13 @@ const smtl_context *resident_set::go_on_with(core &next) {
 }
 
 const smtl_context *resident_set::start_another(core &waiting) {
-    if (launch_.next.load(std::memory_order_relaxed) >= launch_.threadgroup_count || !launch_.become_resident())
+    if (launch_.next.load(std::memory_order_relaxed) >= launch_.threadgroup_count ||
+        launch_.residents.load() >= launch_.resident_limit || !launch_.has_stacks() || !launch_.become_resident())
         return nullptr;
     core *const another = spare_core();
     if (another == nullptr) {
         launch_.leave_resident();
+        launch_.resident_limit = launch_.residents.load();
         return nullptr;
     }
     waiting.park_static_memory();
@@ -210,10 +212,10 @@ void resident_set::fail_deadlock(const core &waiting) {
     if (const uint64_t started = std::min(launch_.next.load(), count); started < count) {
         if (launch_.checks != nullptr)
             text += ", since the profiler runs one at a time, ";
-        else if (launch_.residents.load() >= launch_.resident_limit)
+        else if (launch_.resident_limit == launch_.asked_residents)
             text += ", as many as may be (SOFTWARE_METAL_RESIDENT), ";
         else
-            text += ", and no memory for another, ";
+            text += ", and no memory for the stacks of more, ";
         text += threadgroups(count - started) + " not started";
     }
     launch_.fail(SMTL_FAILURE_TIMEOUT, text);

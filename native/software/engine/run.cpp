@@ -136,7 +136,7 @@ outcome run_launch(const smtl_launch &given) {
     work.shuffle = wanted.shuffle;
     work.poison = wanted.poison;
     /* Threads of the host execute at least one threadgroup each. */
-    work.resident_limit = uint32_t(wanted.resident != 0 ? wanted.resident : std::max(wanted.threads, usual_residents));
+    work.set_residents(uint32_t(wanted.resident != 0 ? wanted.resident : std::max(wanted.threads, usual_residents)));
     uint64_t threads = wanted.shuffle.on ? 1 : std::min<uint64_t>(wanted.threads, work.resident_limit);
     std::unique_ptr<launch_checks> checks;
     if (given.kernel->checks != nullptr) {
@@ -144,7 +144,7 @@ outcome run_launch(const smtl_launch &given) {
         work.checks = checks.get();
         work.given = &checks->given();
         threads = 1;
-        work.resident_limit = 1;
+        work.set_residents(1);
     }
     work.chunk = std::max<uint64_t>(1, work.threadgroup_count / (threads * chunks_per_thread));
     /* Threadgroups that nobody has started yet may start anywhere. */

@@ -1,5 +1,8 @@
 #include "stacks.h"
 
+#include <algorithm>
+#include <cstdio>
+#include <mutex>
 #include <new>
 
 #include <sys/mman.h>
@@ -8,6 +11,26 @@
 #include "core.h"
 
 namespace smtl {
+namespace {
+
+std::mutex budget_mutex;
+uint64_t reserved = 0;
+
+/* At two mappings for each stack, half of the mappings; the rest is the process's. */
+uint64_t all_stacks() {
+    static const uint64_t count = [] {
+        constexpr uint64_t usual = 65530, most = uint64_t(1) << 20;
+        unsigned long mappings = usual;
+        if (FILE *const file = std::fopen("/proc/sys/vm/max_map_count", "re")) {
+            if (std::fscanf(file, "%lu", &mappings) != 1) mappings = usual;
+            std::fclose(file);
+        }
+        return std::min<uint64_t>(mappings, most) / 4;
+    }();
+    return count;
+}
+
+}  // namespace
 
 core *create_core() {
     const size_t page = size_t(sysconf(_SC_PAGESIZE));
@@ -31,6 +54,11 @@ core *create_core() {
     }
     munmap(reinterpret_cast<void *>(arena), SMTL_ARENA_SIZE);
     return nullptr;
+}
+
+void destroy_core(core &done) {
+    done.~core();
+    munmap(&done, SMTL_ARENA_SIZE);
 }
 
 bool stack_set::initialise(unsigned char *base, size_t stride, size_t page) {
@@ -67,5 +95,21 @@ bool stack_set::in_guard(const void *address) const {
     if (at < base_ || at >= base_ + strides * stride_) return false;
     return size_t(at - base_) % stride_ < page_;
 }
+
+uint64_t reserve_stacks(uint64_t wanted) {
+    const std::lock_guard lock(budget_mutex);
+    const uint64_t left = all_stacks() - reserved;
+    if (wanted > left && reserved != 0) return 0;
+    const uint64_t granted = std::min(wanted, left);
+    reserved += granted;
+    return granted;
+}
+
+void return_stacks(uint64_t count) {
+    const std::lock_guard lock(budget_mutex);
+    reserved -= count;
+}
+
+uint64_t stacks_to_keep() { return all_stacks() / 4; }
 
 }  // namespace smtl

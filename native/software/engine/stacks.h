@@ -13,6 +13,17 @@ struct core;
 
 /* Reserves an arena and constructs its core; NULL if there is no address space or memory for it. */
 core *create_core();
+/* Gives all of it back to the system. */
+void destroy_core(core &done);
+
+/* The stacks of threadgroups that are resident beside those that the host's threads have begun with. Each takes two of
+ * the mappings that the system allows a process, so launches share a part of these. How many a launch gets, until it
+ * returns them: all, or what there is if no launch has any. 0: others have them, and will return them. A launch asks
+ * once, so that two never wait for each other. */
+uint64_t reserve_stacks(uint64_t wanted);
+void return_stacks(uint64_t count);
+/* Stacks that are kept for later launches. */
+uint64_t stacks_to_keep();
 
 class stack_set {
 public:
@@ -27,6 +38,7 @@ public:
     bool commit(uint32_t count);
     /* Takes all stacks back. */
     void reset();
+    uint32_t committed() const { return committed_; }
     uint32_t take() { return free_[--free_count_]; }
     void give_back(uint32_t stack) { free_[free_count_++] = uint16_t(stack); }
 

@@ -98,15 +98,22 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// The current folder, and what the command line names.
 fn sources(arguments: &Arguments) -> Vec<PathBuf> {
-    let mut named = vec![PathBuf::from(".")];
-    #[cfg(software_metal)]
-    named.extend(arguments.run.sources());
-    #[cfg(not(software_metal))]
-    let _ = arguments;
-    named
+    let mut sources = named_sources(arguments);
+    sources.push(PathBuf::from("."));
+    sources
         .iter()
         .filter_map(|path| path.canonicalize().ok())
         .collect()
+}
+
+#[cfg(software_metal)]
+fn named_sources(arguments: &Arguments) -> Vec<PathBuf> {
+    arguments.run.sources()
+}
+
+#[cfg(not(software_metal))]
+fn named_sources(_: &Arguments) -> Vec<PathBuf> {
+    Vec::new()
 }
 
 fn print_json(out: &mut impl Write, value: &impl Serialize) -> Result<(), Failure> {

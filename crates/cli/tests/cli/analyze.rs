@@ -221,7 +221,7 @@ fn a_page_shows_no_files_from_elsewhere() {
         Path::new("/dev/zero").to_owned(),
     ] {
         let file = file.to_str().unwrap();
-        folder.file("profile.json", &json.replace("kernels.metal", file));
+        folder.file("profile.json", json.replace("kernels.metal", file));
         let printed = analyze(&folder, "--profile profile.json --html page.html");
         assert_eq!((printed.code, &printed.err[..]), (Some(0), ""));
         let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();

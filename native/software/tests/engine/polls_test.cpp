@@ -73,8 +73,8 @@ kernel void tickets(device uint *x [[buffer(0)]], device atomic_uint *counters [
 }
 /* All threads of the grid meet, again and again. */
 kernel void meet(device uint *x [[buffer(0)]], device atomic_uint *count [[buffer(1)]], constant uint &rounds [[buffer(2)]],
-                 uint i [[thread_index_in_threadgroup]], uint group [[threadgroup_position_in_grid]], uint groups [[threadgroups_per_grid]]) {
-    threadgroup uint own[64];
+                 uint i [[thread_index_in_threadgroup]], uint group [[threadgroup_position_in_grid]], uint groups [[threadgroups_per_grid]], uint threads [[threads_per_threadgroup]]) {
+    threadgroup uint own[1024];
     own[i] = group;
     uint wrong = 0;
     for (uint round = 1; round <= rounds; ++round) {
@@ -86,7 +86,7 @@ kernel void meet(device uint *x [[buffer(0)]], device atomic_uint *count [[buffe
         threadgroup_barrier(mem_flags::mem_device);
         wrong += own[i] != group;
     }
-    x[group * 64 + i] = wrong == 0 ? rounds : 0;
+    x[group * threads + i] = wrong == 0 ? rounds : 0;
 }
 /* Waits for what nobody does, `patience` times. */
 kernel void patient(device uint *x [[buffer(0)]], device atomic_uint *never [[buffer(1)]], constant uint &patience [[buffer(2)]],
@@ -187,6 +187,26 @@ void across_threadgroups(metal_program &program, uint32_t groups, unsigned threa
     for (std::thread &one : running) one.join();
 }
 
+/* Stacks of as many threads are half of what a process may have. */
+void large_threadgroups(metal_program &program, uint32_t groups) {
+    uint32_t rounds = 2;
+    std::vector<uint32_t> x(groups * 1024), count(1);
+    const std::string why =
+        launch(program.kernel("meet")).buffer(0, x).buffer(1, count).constant(2, rounds).run({groups * 1024}, {1024});
+    if (groups <= 16)
+        CHECK(why.empty() && x == std::vector<uint32_t>(groups * 1024, rounds));
+    else
+        CHECK(mentions(why, {"deadlock", "no memory for the stacks of more", "not started"}));
+}
+
+/* Each launch waits until the others have returned their stacks. */
+void large_launches_at_once(metal_program &program) {
+    program.kernel("meet");
+    std::vector<std::thread> launches;
+    for (unsigned i = 0; i < 3; ++i) launches.emplace_back([&program] { large_threadgroups(program, 15); });
+    for (std::thread &one : launches) one.join();
+}
+
 /* What threads tell each other, and how often, is in memory alone: nothing changes on their stacks for seconds. */
 void goes_on_in_memory(metal_program &program) {
     constexpr uint32_t rounds = 2000000;
@@ -274,7 +294,15 @@ int main() {
         too_many(program);
         across_threadgroups(program, 4, 4);
     }));
-    CHECK(with_settings({{"SOFTWARE_METAL_THREADS", "2"}}, computes_while_others_wait));
+    CHECK(with_settings({{"SOFTWARE_METAL_THREADS", "2"}}, [](metal_program &program) {
+        computes_while_others_wait(program);
+        large_launches_at_once(program);
+    }));
+    CHECK(with_settings({{"SOFTWARE_METAL_RESIDENT", "128"}}, [](metal_program &program) {
+        large_threadgroups(program, 100);
+        large_threadgroups(program, 15);
+        across_threadgroups(program, 128);
+    }));
     metal_program program(source);
     within_a_threadgroup(program);
     across_threadgroups(program, 16);
