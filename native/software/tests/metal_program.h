@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <vector>
@@ -91,5 +92,15 @@ public:
     smtl_launch raw{};
     smtl_failure failure = SMTL_FAILURE_NONE; /* of the last run */
 };
+
+/* Whether an error's text has all of these words. */
+inline bool mentions(const std::string &message, std::initializer_list<const char *> words) {
+    for (const char *word : words)
+        if (message.find(word) == std::string::npos) {
+            std::fprintf(stderr, "'%s' does not mention '%s'\n", message.c_str(), word);
+            return false;
+        }
+    return true;
+}
 
 #endif

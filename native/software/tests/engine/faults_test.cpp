@@ -75,15 +75,6 @@ kernel void increment(device float *x [[buffer(0)]], uint i [[thread_position_in
 }
 )";
 
-bool mentions(const std::string &message, std::initializer_list<const char *> words) {
-    for (const char *word : words)
-        if (message.find(word) == std::string::npos) {
-            std::fprintf(stderr, "'%s' does not mention '%s'\n", message.c_str(), word);
-            return false;
-        }
-    return true;
-}
-
 void still_works(metal_program &program) {
     std::vector<float> x(5000, 1.0f);
     CHECK(launch(program.kernel("increment")).buffer(0, x).run({5000}, {250}).empty());

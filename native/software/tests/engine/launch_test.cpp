@@ -126,15 +126,6 @@ void attributes(metal_program &program, size3 grid, size3 group) {
     CHECK(not_once == 0);
 }
 
-bool mentions(const std::string &message, std::initializer_list<const char *> words) {
-    for (const char *word : words)
-        if (message.find(word) == std::string::npos) {
-            std::fprintf(stderr, "'%s' does not mention '%s'\n", message.c_str(), word);
-            return false;
-        }
-    return true;
-}
-
 void bindings(metal_program &program) {
     std::vector<float> x(1000), y(1000, -1.0f);
     std::iota(x.begin(), x.end(), 0.0f);

@@ -138,15 +138,6 @@ kernel void never(device atomic_uint *never [[buffer(0)]], device uint *x [[buff
 }
 )";
 
-bool mentions(const std::string &message, std::initializer_list<const char *> words) {
-    for (const char *word : words)
-        if (message.find(word) == std::string::npos) {
-            std::fprintf(stderr, "'%s' does not mention '%s'\n", message.c_str(), word);
-            return false;
-        }
-    return true;
-}
-
 void within_a_threadgroup(metal_program &program) {
     uint32_t rounds = 20;
     std::vector<uint32_t> counts(3);
