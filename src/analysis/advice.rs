@@ -2,7 +2,7 @@
 
 use super::{
     AccessPattern, AccessProfile, Advice, CoreLimits, KernelProfile, Limit, Profile,
-    Recommendation, SIMD_WIDTH, SourceLine, Space, calculate_occupancy,
+    Recommendation, SIMD_WIDTH, SourceLine, Space,
 };
 
 /// Smaller gains are not worth a change.
@@ -206,14 +206,8 @@ impl Advisor<'_> {
             figure,
             change,
         );
-        let threads: usize = kernel
-            .threads_per_threadgroup
-            .iter()
-            .map(|&size| size as usize)
-            .product();
-        let groups = kernel.threadgroups.div_ceil(kernel.launches.max(1)) as usize;
-        let memory = kernel.threadgroup_memory as usize;
-        let Ok(occupancy) = calculate_occupancy(threads, groups, memory, core) else {
+        let memory = kernel.threadgroup_memory;
+        let Some(occupancy) = kernel.occupancy(core) else {
             return;
         };
         if occupancy.limit == Limit::ThreadgroupMemory && occupancy.share < 0.5 {

@@ -1,6 +1,6 @@
 //! [`calculate_occupancy`]: how many threads a core holds at a time.
 
-use super::SIMD_WIDTH;
+use super::{KernelProfile, SIMD_WIDTH};
 use crate::error::{Error, Failure, Result};
 
 /// What one core of a GPU holds at a time.
@@ -127,6 +127,16 @@ pub fn calculate_occupancy(
             _ => Limit::Threadgroups,
         },
     })
+}
+
+impl KernelProfile {
+    /// How its launches fill a core, by [`calculate_occupancy`] of the largest; `None` if no threadgroup fits into it.
+    pub fn occupancy(&self, core: &CoreLimits) -> Option<Occupancy> {
+        let threads = self.threads_per_threadgroup.iter();
+        let threads = threads.map(|&size| size as usize).product();
+        let groups = self.threadgroups.div_ceil(self.launches.max(1)) as usize;
+        calculate_occupancy(threads, groups, self.threadgroup_memory as usize, core).ok()
+    }
 }
 
 #[cfg(test)]

@@ -32,14 +32,7 @@ impl GridScan {
         let library = device.new_library_with_source(source, &CompileOptions::new())?;
         let function = library.new_function("inclusive_scan")?;
         let pipeline = device.new_compute_pipeline_state(&function)?;
-        let width = pipeline.thread_execution_width();
-        if width != 32 {
-            let name = device.name();
-            let message = format!(
-                "{name} has SIMD-groups of {width} threads, and the scan is written for 32"
-            );
-            return Err(Error::Unsupported(Failure::new("GridScan::new", message)));
-        }
+        pipeline.check_simd_width("GridScan::new")?;
         Ok(GridScan { pipeline })
     }
 

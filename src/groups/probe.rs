@@ -5,13 +5,11 @@ use crate::metal::buffer::StorageMode;
 use crate::metal::compute::DispatchType;
 use crate::metal::device::Device;
 use crate::metal::library::{CompileOptions, LanguageVersion};
-use crate::metal::pipeline::ComputePipeline;
+use crate::metal::pipeline::{ComputePipeline, SIMD_WIDTH};
 use crate::metal::queue::CommandQueue;
 
 /// How often a threadgroup looks for others before it leaves: milliseconds on a GPU.
 const PATIENCE: u32 = 1 << 14;
-/// The probe's threads come in whole SIMD-groups.
-const SIMD_WIDTH: usize = 32;
 /// Threadgroup memory comes in units of as many bytes, and the probe uses the first.
 const MEMORY_UNIT: usize = 16;
 
@@ -43,7 +41,7 @@ impl Probe {
     }
 
     /// Of a kernel's threadgroup, in the probe's threads: a kernel that needs many registers may have fewer threads, so each
-    /// of them counts for more.
+    /// of them counts for more. The probe's threads come in whole SIMD-groups.
     pub(super) fn room(
         &self,
         function: &'static str,

@@ -127,7 +127,6 @@ impl<'a> Inlined<'a> {
                 self.source.push_str(&comments);
                 file.line += comments.matches('\n').count();
             }
-            let ahead = file.tokens.clone();
             let Some((kind, token)) = file.tokens.next() else {
                 let text = file.text;
                 open.pop();
@@ -158,9 +157,8 @@ impl<'a> Inlined<'a> {
                 }
             } else if token == "__has_include" {
                 if let Some(after) = self.known_header(file.tokens.clone()) {
-                    file.tokens = ahead;
+                    file.pass(kind, token);
                     file.skip_to(after);
-                    file.at_start = false;
                     self.source.push('1');
                     continue;
                 }
@@ -227,8 +225,8 @@ impl<'a> Inlined<'a> {
         let (_, bracket) = tokens.next_of_line()?;
         let (_, operand) = tokens.next_of_line()?;
         let (_, end) = tokens.next_of_line()?;
-        (bracket == "(" && end == ")").then(|| self.header(operand))?;
-        self.header(operand).map(|_| tokens)
+        let is_known = bracket == "(" && end == ")" && self.header(operand).is_some();
+        is_known.then_some(tokens)
     }
 
     /// The index of the header that is named in quotes.

@@ -9,6 +9,9 @@ use super::library::Function;
 use crate::error::{Error, Failure, Result};
 use crate::sys;
 
+/// Threads of a SIMD-group. The crate's kernels are written for this width, which all Apple GPUs have; others are refused.
+pub(crate) const SIMD_WIDTH: usize = 32;
+
 /// A kernel made ready to launch (`MTLComputePipelineState`). Clones share it.
 #[derive(Clone)]
 pub struct ComputePipeline {
@@ -193,6 +196,20 @@ impl ComputePipeline {
     /// The kernel's name.
     pub fn function_name(&self) -> &str {
         &self.inner.function_name
+    }
+
+    /// Refuses another width, with which lanes would reach past what is divided among 32 of them.
+    pub(crate) fn check_simd_width(&self, function: &'static str) -> Result<()> {
+        let width = self.thread_execution_width();
+        if width == SIMD_WIDTH {
+            return Ok(());
+        }
+        let message = format!(
+            "{} has simdgroups of {width} threads, and the kernel {} is written for {SIMD_WIDTH}",
+            self.device().name(),
+            self.function_name()
+        );
+        Err(Error::Unsupported(Failure::new(function, message)))
     }
 
     /// Threads in a SIMD-group (`threadExecutionWidth`).

@@ -6,16 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use once_cell::sync::OnceCell;
 
-use crate::error::{Error, Failure, Result};
+use crate::error::Result;
 use crate::metal::device::Device;
 use crate::metal::function_constants::FunctionConstantValues;
 use crate::metal::library::Library;
 use crate::metal::pipeline::ComputePipeline;
+pub(crate) use crate::metal::pipeline::SIMD_WIDTH;
 use crate::ops::lane_execution::LaneExecution;
 use crate::ops::shader::Shader;
-
-/// Threads of a simdgroup. The kernels are written for this width, which all Apple GPUs have; others are refused.
-pub(crate) const SIMD_WIDTH: usize = 32;
 
 /// The value of a function constant, by its index in the shader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -99,16 +97,7 @@ impl Pipelines {
         }
         let function = library.new_function_with_constants(name.function, &constants)?;
         let pipeline = self.device.new_compute_pipeline_state(&function)?;
-        // With another width, lanes would reach past what is divided among 32 of them.
-        let width = pipeline.thread_execution_width();
-        if width != SIMD_WIDTH {
-            let message = format!(
-                "{} has simdgroups of {width} threads, and the kernel {} is written for {SIMD_WIDTH}",
-                self.device.name(),
-                name.function
-            );
-            return Err(Error::Unsupported(Failure::new("Ops", message)));
-        }
+        pipeline.check_simd_width("Ops")?;
         Ok(pipeline)
     }
 }

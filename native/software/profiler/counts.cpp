@@ -20,13 +20,8 @@ void access_counts::add(const figures &one, uint64_t active, uint64_t all) {
     ++executions;
     lanes += active;
     all_lanes += all;
-    bytes += one.bytes;
-    lines_of_64 += one.lines_of_64;
-    lines_of_128 += one.lines_of_128;
-    least_lines_of_128 += one.least_lines_of_128;
+    memory_use::add(one);
     misaligned += one.misaligned;
-    turns += one.turns;
-    least_turns += one.least_turns;
     ++patterns[unsigned(one.order)];
     if (one.order == pattern::strided) add_stride(*this, one.stride, 1);
 }
@@ -35,13 +30,8 @@ void access_counts::add(const access_counts &other) {
     executions += other.executions;
     lanes += other.lanes;
     all_lanes += other.all_lanes;
-    bytes += other.bytes;
-    lines_of_64 += other.lines_of_64;
-    lines_of_128 += other.lines_of_128;
-    least_lines_of_128 += other.least_lines_of_128;
+    memory_use::add(other);
     misaligned += other.misaligned;
-    turns += other.turns;
-    least_turns += other.least_turns;
     for (unsigned i = 0; i < pattern_count; ++i) patterns[i] += other.patterns[i];
     for (const auto &[stride, times] : other.strides) add_stride(*this, stride, times);
     other_strides += other.other_strides;

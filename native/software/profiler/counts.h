@@ -36,12 +36,10 @@ struct access_site {
 };
 
 /* Sums over the times that a simdgroup executed the instruction. */
-struct access_counts {
+struct access_counts : memory_use {
     uint64_t executions = 0;
     uint64_t lanes = 0, all_lanes = 0; /* active lanes, and the lanes that the simdgroups have */
-    uint64_t bytes = 0, lines_of_64 = 0, lines_of_128 = 0, least_lines_of_128 = 0;
     uint64_t misaligned = 0; /* executions */
-    uint64_t turns = 0, least_turns = 0;
     uint64_t patterns[pattern_count] = {};
     std::map<int64_t, uint64_t> strides; /* executions of strided accesses, by stride */
     uint64_t other_strides = 0; /* of those beyond the 128 in `strides` */

@@ -51,6 +51,15 @@ void find_pattern(std::span<const uint64_t> addresses, uint64_t size, figures &r
 
 }  // namespace
 
+void memory_use::add(const memory_use &other) {
+    bytes += other.bytes;
+    lines_of_64 += other.lines_of_64;
+    lines_of_128 += other.lines_of_128;
+    least_lines_of_128 += other.least_lines_of_128;
+    turns += other.turns;
+    least_turns += other.least_turns;
+}
+
 figures figures_of(std::span<const uint64_t> addresses, uint64_t size, bool banks) {
     constexpr uint64_t line = 128, half_line = 64;
     std::array<uint64_t, 32> sorted;

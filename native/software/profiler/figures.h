@@ -15,12 +15,17 @@ enum class pattern : uint8_t {
 };
 constexpr unsigned pattern_count = 4;
 
-struct figures {
+struct memory_use {
     uint64_t bytes = 0; /* different ones */
     uint64_t lines_of_64 = 0, lines_of_128 = 0;
     uint64_t least_lines_of_128 = 0; /* if the bytes lay side by side from a line's beginning */
-    bool misaligned = false; /* they lie side by side, and touch a line more than the least */
     uint64_t turns = 0, least_turns = 0; /* of threadgroup memory, whose 32 banks give 4 bytes in a turn */
+
+    void add(const memory_use &other);
+};
+
+struct figures : memory_use {
+    bool misaligned = false; /* the bytes lie side by side, and touch a line more than the least */
     pattern order = pattern::broadcast;
     int64_t stride = 0; /* in bytes */
 };

@@ -78,12 +78,15 @@ fn record(commands: &IndirectCommandBuffer, index: usize, launch: &Launch<'_>, b
     }
 }
 
-fn record_increment(commands: &IndirectCommandBuffer, index: usize, values: &Buffer) {
-    let launch = Launch {
+fn incrementing(values: &Buffer) -> Launch<'_> {
+    Launch {
         kernel: "increment",
         buffers: vec![(values, 0)],
-    };
-    record(commands, index, &launch, true);
+    }
+}
+
+fn record_increment(commands: &IndirectCommandBuffer, index: usize, values: &Buffer) {
+    record(commands, index, &incrementing(values), true);
 }
 
 /// Encodes an execution, behind `gate` if there is one.

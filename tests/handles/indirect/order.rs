@@ -6,16 +6,17 @@ use metal_bridge_test_support::in_child_with;
 
 use super::*;
 
+const RACES_ARE_KEPT: [(&str, &str); 2] = [
+    ("SOFTWARE_METAL_SANITIZE", "race"),
+    ("SOFTWARE_METAL_SANITIZE_QUIET", "1"),
+];
+
 /// How many races are reported of two commands that change one buffer, with barriers or without.
 fn races(dispatch_type: DispatchType, barrier: bool) -> usize {
     let values = shared(&[0.0; LENGTH]);
     let commands = new_commands(2);
     for index in 0..2 {
-        let launch = Launch {
-            kernel: "increment",
-            buffers: vec![(&values, 0)],
-        };
-        record(&commands, index, &launch, barrier);
+        record(&commands, index, &incrementing(&values), barrier);
     }
     let mut command_buffer = queue().command_buffer().unwrap();
     let mut encoder = command_buffer
@@ -35,12 +36,8 @@ fn races(dispatch_type: DispatchType, barrier: bool) -> usize {
 
 #[test]
 fn barriers_of_commands_are_all_that_orders_them() {
-    let settings = [
-        ("SOFTWARE_METAL_SANITIZE", "race"),
-        ("SOFTWARE_METAL_SANITIZE_QUIET", "1"),
-    ];
     let name = "indirect::order::barriers_of_commands_are_all_that_orders_them";
-    in_child_with(name, &settings, || {
+    in_child_with(name, &RACES_ARE_KEPT, || {
         for dispatch_type in [DispatchType::Serial, DispatchType::Concurrent] {
             assert_eq!(races(dispatch_type, true), 0, "{dispatch_type:?}");
             assert!(races(dispatch_type, false) > 0, "{dispatch_type:?}");
@@ -87,18 +84,11 @@ fn barriers_leave_a_command_as_it_is() {
 
 #[test]
 fn barriers_may_come_before_the_rest_after_a_reset() {
-    let settings = [
-        ("SOFTWARE_METAL_SANITIZE", "race"),
-        ("SOFTWARE_METAL_SANITIZE_QUIET", "1"),
-    ];
     let name = "indirect::order::barriers_may_come_before_the_rest_after_a_reset";
-    in_child_with(name, &settings, || {
+    in_child_with(name, &RACES_ARE_KEPT, || {
         let values = shared(&[0.0; LENGTH]);
         let commands = new_commands(2);
-        let launch = Launch {
-            kernel: "increment",
-            buffers: vec![(&values, 0)],
-        };
+        let launch = incrementing(&values);
         record(&commands, 0, &launch, false);
         record(&commands, 1, &launch, false);
         let mut command_buffer = queue().command_buffer().unwrap();

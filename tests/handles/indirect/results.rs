@@ -48,11 +48,7 @@ fn commands_without_barriers_all_run_in_every_execution() {
     let buffers: Vec<Buffer> = (0..30).map(|i| shared(&[i as f32; LENGTH])).collect();
     let commands = new_commands(buffers.len());
     for (index, buffer) in buffers.iter().enumerate() {
-        let launch = Launch {
-            kernel: "increment",
-            buffers: vec![(buffer, 0)],
-        };
-        record(&commands, index, &launch, false);
+        record(&commands, index, &incrementing(buffer), false);
     }
     let queue = queue();
     for _ in 0..20 {

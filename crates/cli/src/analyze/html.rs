@@ -10,7 +10,7 @@ use metal_bridge::analysis::{AccessProfile, Space};
 
 use super::Report;
 use super::names::{access_name, line_name, pattern_name, percent};
-use super::text::{headline, occupancy_of};
+use super::text::headline;
 
 const STYLE: &str = "body{font:14px sans-serif;margin:2em;max-width:90em}table{border-collapse:collapse}\
 td,th{padding:1px 8px;text-align:right;white-space:pre}td.source,th.source{text-align:left;font-family:monospace}\
@@ -46,7 +46,7 @@ pub fn page(report: &Report) -> String {
                 escaped(&headline(kernel))
             ),
         );
-        if let Some(occupancy) = occupancy_of(kernel, &report.core) {
+        if let Some(occupancy) = kernel.occupancy(&report.core) {
             let share = 100.0 * occupancy.share;
             let limit = occupancy.limit.name();
             push(

@@ -3,8 +3,7 @@
 use std::io::{self, Write};
 
 use metal_bridge::analysis::{
-    AccessProfile, CoreLimits, KernelProfile, MeetingProfile, Occupancy, Recommendation, Space,
-    calculate_occupancy,
+    AccessProfile, CoreLimits, KernelProfile, MeetingProfile, Recommendation, Space,
 };
 
 use super::Report;
@@ -40,17 +39,9 @@ pub fn headline(kernel: &KernelProfile) -> String {
     )
 }
 
-/// How the launches fill a core; `None` if no threadgroup fits into it.
-pub fn occupancy_of(kernel: &KernelProfile, core: &CoreLimits) -> Option<Occupancy> {
-    let threads = kernel.threads_per_threadgroup.iter();
-    let threads = threads.map(|&size| size as usize).product();
-    let groups = kernel.threadgroups.div_ceil(kernel.launches.max(1)) as usize;
-    calculate_occupancy(threads, groups, kernel.threadgroup_memory as usize, core).ok()
-}
-
 fn print_kernel(out: &mut impl Write, kernel: &KernelProfile, core: &CoreLimits) -> io::Result<()> {
     writeln!(out, "kernel {}: {}", kernel.name, headline(kernel))?;
-    if let Some(occupancy) = occupancy_of(kernel, core) {
+    if let Some(occupancy) = kernel.occupancy(core) {
         writeln!(
             out,
             "  occupancy (estimated, of {} cores like those of M1): {} threads a core, {:.0} %, limited by {}",
