@@ -30,6 +30,7 @@ impl NestedKernels {
         buffers: &[&Buffer],
     ) -> Result<NestedRun> {
         let begin = Instant::now();
+        let _turn = self.take_turn("NestedKernels::run_by_cpu")?;
         let (mut on_gpu, mut waited) = (Duration::ZERO, Duration::ZERO);
         self.begin(roots, buffers)?;
         let mut first = 0;

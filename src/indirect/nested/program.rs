@@ -1,5 +1,7 @@
 //! [`NestedKernels`]: functions, the queue of their launches, and how a run is encoded.
 
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
 use super::HEADER;
 use super::launch::{HEADER_BYTES, LAUNCH_BYTES, NestedLaunch, QueueHeader, saturated};
 use crate::error::{Error, Failure, Result};
@@ -46,6 +48,9 @@ pub struct NestedKernels {
     program: Buffer,
     commands: IndirectCommandBuffer,
     encode_level: ComputePipeline,
+    /// Held while a run is encoded, and by `run` and `run_by_cpu` until they have read its outcome. Guards of the buffers
+    /// alone would leave gaps: between the roots and the first encoder, and between two levels by the CPU.
+    turn: Mutex<()>,
 }
 
 pub(super) fn out_of_range(function: &'static str, message: String) -> Error {
@@ -113,6 +118,7 @@ impl NestedKernels {
             program,
             commands,
             encode_level,
+            turn: Mutex::new(()),
         })
     }
 
@@ -136,6 +142,33 @@ impl NestedKernels {
     /// `buffers`, as many and as large as it expects. Kernels change the queue by `append` alone. Launches of one level run
     /// side by side. `self` lives until the command buffer has completed.
     pub unsafe fn encode(
+        &self,
+        command_buffer: &mut CommandBuffer,
+        roots: &[NestedLaunch],
+        buffers: &[&Buffer],
+    ) -> Result<()> {
+        let _turn = self.take_turn("NestedKernels::encode")?;
+        // SAFETY: the caller's promise.
+        unsafe { self.encode_run(command_buffer, roots, buffers) }
+    }
+
+    /// [`Error::InUse`] if another thread encodes a run, or waits for one.
+    pub(super) fn take_turn(&self, function: &'static str) -> Result<MutexGuard<'_, ()>> {
+        match self.turn.try_lock() {
+            Ok(turn) => Ok(turn),
+            // The mutex has no value that a panic could spoil.
+            Err(TryLockError::Poisoned(poisoned)) => Ok(PoisonError::into_inner(poisoned)),
+            Err(TryLockError::WouldBlock) => {
+                let message = "another thread runs these nested kernels";
+                Err(Error::InUse(Failure::new(function, message)))
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As [`encode`](NestedKernels::encode), by the thread whose turn it is.
+    pub(super) unsafe fn encode_run(
         &self,
         command_buffer: &mut CommandBuffer,
         roots: &[NestedLaunch],

@@ -50,9 +50,10 @@ impl NestedKernels {
         buffers: &[&Buffer],
     ) -> Result<NestedRun> {
         let begin = Instant::now();
+        let _turn = self.take_turn("NestedKernels::run")?;
         let mut command_buffer = queue.command_buffer()?;
         // SAFETY: the caller's promise.
-        unsafe { self.encode(&mut command_buffer, roots, buffers)? };
+        unsafe { self.encode_run(&mut command_buffer, roots, buffers)? };
         let submission = command_buffer.commit()?;
         let cpu_time = begin.elapsed();
         submission.wait()?;

@@ -128,3 +128,36 @@ fn a_program_that_cannot_be_is_refused() {
         );
     }
 }
+
+/// Each run counts its launches in a buffer of its own.
+#[test]
+fn threads_do_not_run_each_others_launches() {
+    for by_gpu in [true, false] {
+        let shared = kernels("spread", 40, 3);
+        std::thread::scope(|scope| {
+            for children in 1..=3u32 {
+                let shared = &shared;
+                scope.spawn(move || {
+                    let expected = 1 + children + children * children;
+                    for _ in 0..300 {
+                        let launched = filled(&[0u32]);
+                        let roots = [spread(children, 0, 4, 4)];
+                        match run_from(shared, by_gpu, &roots, &[&launched]) {
+                            // The launches of the last level are those that are left.
+                            Err(Error::OutOfRange(failure)) => {
+                                let left = children.pow(3);
+                                let text = format!("{left} launches are left after 3 levels");
+                                assert!(failure.to_string().contains(&text), "{failure}");
+                                assert_eq!(launched.wait_read::<u32>().unwrap()[0], expected);
+                            }
+                            Err(Error::InUse(_)) => {
+                                assert_eq!(launched.wait_read::<u32>().unwrap()[0], 0);
+                            }
+                            result => panic!("{result:?}"),
+                        }
+                    }
+                });
+            }
+        });
+    }
+}
