@@ -148,7 +148,7 @@ impl NestedKernels {
         buffers: &[&Buffer],
     ) -> Result<()> {
         let _turn = self.take_turn("NestedKernels::encode")?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise, and it is this thread's turn.
         unsafe { self.encode_run(command_buffer, roots, buffers) }
     }
 

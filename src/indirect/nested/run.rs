@@ -52,7 +52,7 @@ impl NestedKernels {
         let begin = Instant::now();
         let _turn = self.take_turn("NestedKernels::run")?;
         let mut command_buffer = queue.command_buffer()?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise, and it is this thread's turn.
         unsafe { self.encode_run(&mut command_buffer, roots, buffers)? };
         let submission = command_buffer.commit()?;
         let cpu_time = begin.elapsed();
