@@ -37,7 +37,5 @@ kernel void embed(constant EmbedArguments &arguments [[buffer(0)]],
 
 typedef decltype(embed<F32>) embed_kernel;
 
-template [[host_name("embed_f32")]] kernel embed_kernel embed<F32>;
-template [[host_name("embed_f16")]] kernel embed_kernel embed<F16>;
-template [[host_name("embed_q8_0")]] kernel embed_kernel embed<Q8_0>;
-template [[host_name("embed_q4_0")]] kernel embed_kernel embed<Q4_0>;
+#define EMBED(name, W) template [[host_name("embed_" #name)]] kernel embed_kernel embed<W>;
+EACH_FORMAT(EMBED)

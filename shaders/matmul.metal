@@ -170,11 +170,7 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
 
 typedef decltype(matmul<F32, 32>) matmul_kernel;
 
-template [[host_name("matmul_f32_32")]] kernel matmul_kernel matmul<F32, 32>;
-template [[host_name("matmul_f32_64")]] kernel matmul_kernel matmul<F32, 64>;
-template [[host_name("matmul_f16_32")]] kernel matmul_kernel matmul<F16, 32>;
-template [[host_name("matmul_f16_64")]] kernel matmul_kernel matmul<F16, 64>;
-template [[host_name("matmul_q8_0_32")]] kernel matmul_kernel matmul<Q8_0, 32>;
-template [[host_name("matmul_q8_0_64")]] kernel matmul_kernel matmul<Q8_0, 64>;
-template [[host_name("matmul_q4_0_32")]] kernel matmul_kernel matmul<Q4_0, 32>;
-template [[host_name("matmul_q4_0_64")]] kernel matmul_kernel matmul<Q4_0, 64>;
+#define MATMUL(name, W)                                                                                                \
+    template [[host_name("matmul_" #name "_32")]] kernel matmul_kernel matmul<W, 32>;                                  \
+    template [[host_name("matmul_" #name "_64")]] kernel matmul_kernel matmul<W, 64>;
+EACH_FORMAT(MATMUL)

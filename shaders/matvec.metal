@@ -103,11 +103,7 @@ kernel void matvec(constant MatvecArguments &arguments [[buffer(0)]],
 
 typedef decltype(matvec<F32, 1>) matvec_kernel;
 
-template [[host_name("matvec_f32_1")]] kernel matvec_kernel matvec<F32, 1>;
-template [[host_name("matvec_f32_4")]] kernel matvec_kernel matvec<F32, 4>;
-template [[host_name("matvec_f16_1")]] kernel matvec_kernel matvec<F16, 1>;
-template [[host_name("matvec_f16_4")]] kernel matvec_kernel matvec<F16, 4>;
-template [[host_name("matvec_q8_0_1")]] kernel matvec_kernel matvec<Q8_0, 1>;
-template [[host_name("matvec_q8_0_4")]] kernel matvec_kernel matvec<Q8_0, 4>;
-template [[host_name("matvec_q4_0_1")]] kernel matvec_kernel matvec<Q4_0, 1>;
-template [[host_name("matvec_q4_0_4")]] kernel matvec_kernel matvec<Q4_0, 4>;
+#define MATVEC(name, W)                                                                                                \
+    template [[host_name("matvec_" #name "_1")]] kernel matvec_kernel matvec<W, 1>;                                    \
+    template [[host_name("matvec_" #name "_4")]] kernel matvec_kernel matvec<W, 4>;
+EACH_FORMAT(MATVEC)

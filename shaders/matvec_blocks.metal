@@ -78,7 +78,7 @@ kernel void matvec_blocks(constant MatvecArguments &arguments [[buffer(0)]],
 
 typedef decltype(matvec_blocks<Q8_0, 1>) matvec_kernel;
 
-template [[host_name("matvec_blocks_q8_0_1")]] kernel matvec_kernel matvec_blocks<Q8_0, 1>;
-template [[host_name("matvec_blocks_q8_0_4")]] kernel matvec_kernel matvec_blocks<Q8_0, 4>;
-template [[host_name("matvec_blocks_q4_0_1")]] kernel matvec_kernel matvec_blocks<Q4_0, 1>;
-template [[host_name("matvec_blocks_q4_0_4")]] kernel matvec_kernel matvec_blocks<Q4_0, 4>;
+#define MATVEC_BLOCKS(name, W)                                                                                         \
+    template [[host_name("matvec_blocks_" #name "_1")]] kernel matvec_kernel matvec_blocks<W, 1>;                      \
+    template [[host_name("matvec_blocks_" #name "_4")]] kernel matvec_kernel matvec_blocks<W, 4>;
+EACH_BLOCK_FORMAT(MATVEC_BLOCKS)

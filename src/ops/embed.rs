@@ -8,7 +8,7 @@ use crate::metal::device::Size;
 use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
-use crate::ops::{Ops, View, Weight, WeightType};
+use crate::ops::{Ops, View, Weight};
 
 /// Elements that a thread unpacks.
 const CHUNK_ELEMENTS: usize = 16;
@@ -54,17 +54,11 @@ impl Ops {
         if count == 0 {
             return Ok(());
         }
-        let name = match table.kind() {
-            WeightType::F32 => "embed_f32",
-            WeightType::F16 => "embed_f16",
-            WeightType::Q8_0 => "embed_q8_0",
-            WeightType::Q4_0 => "embed_q4_0",
-        };
         let launch = Launch {
             function: FUNCTION,
             pipeline: &self
                 .pipelines
-                .pipeline(KernelName::new(Shader::Embed, name))?,
+                .pipeline(KernelName::new(Shader::Embed, table.kind().kernels().embed))?,
             arguments: Arguments {
                 rows: table.rows() as u32,
                 k: k as u32,

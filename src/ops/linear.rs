@@ -55,10 +55,10 @@ impl Ops {
     /// `y = x . W^T`: `x` is `[m, weight.columns()]`, `y` is `[m, weight.rows()]`, both f32.
     ///
     /// For up to 8 rows this runs a kernel `matvec_*`, whose time is that of reading the weights. If the device runs lanes one
-    /// after another ([`LaneExecution::InTurn`]), it runs `matvec_blocks_*` instead for Q8_0 and Q4_0. For more rows it runs
+    /// after another ([`LaneExecution::InTurn`]), it runs `matvec_blocks_*` instead for formats with blocks. For more rows it runs
     /// `matmul_*`, which uses simdgroup matrices. On a device without simdgroup matrices the kernels for few rows take any
     /// number of rows, four at a time. The arithmetic is f32 in all of them. The kernels for few rows multiply a block's sum by
-    /// its scale, and not each term: the sum of `x` times the block's whole numbers must be finite.
+    /// its scale, and not each term, for Q8_0 and Q4_0: the sum of `x` times the block's whole numbers must be finite.
     ///
     /// # Errors
     ///
@@ -178,7 +178,7 @@ impl Ops {
             )
         } else {
             let columns = if m <= 32 { 32 } else { 64 };
-            let name = Names::of(weight.kind()).matmul[usize::from(columns > 32)];
+            let name = weight.kind().kernels().matmul[usize::from(columns > 32)];
             let kernel = KernelName::new(Shader::Matmul, name).with(accumulate);
             let groups = Size::new(n.div_ceil(MATMUL_TILE_ROWS), m.div_ceil(columns), 1);
             (
@@ -208,9 +208,9 @@ impl Ops {
 
     /// The kernel for few rows of activations, the lanes of its threadgroups, and the rows of weights that these work on.
     fn matvec(&self, kind: WeightType, columns: usize) -> (KernelName, usize, usize) {
-        let (names, width) = (Names::of(kind), usize::from(columns > 1));
-        if let (LaneExecution::InTurn, Some(blocks)) = (self.lanes, names.matvec_blocks) {
-            let kernel = KernelName::new(Shader::MatvecBlocks, blocks[width]);
+        let (names, width) = (kind.kernels(), usize::from(columns > 1));
+        if self.lanes == LaneExecution::InTurn && kind.block_elements() > 1 {
+            let kernel = KernelName::new(Shader::MatvecBlocks, names.matvec_blocks[width]);
             let rows = MATVEC_BLOCKS_LANES * MATVEC_ROWS_PER_LANE;
             return (kernel, MATVEC_BLOCKS_LANES, rows);
         }
@@ -269,41 +269,4 @@ fn rows_of(
         ));
     }
     Ok(x.count() / k)
-}
-
-/// The kernels of a format of weights.
-struct Names {
-    /// `matvec`, for one row of activations and for four at a time.
-    matvec: [&'static str; 2],
-    /// The same for `matvec_blocks`, which exists only for formats with blocks of weights.
-    matvec_blocks: Option<[&'static str; 2]>,
-    /// `matmul`, for tiles of 32 and of 64 rows of activations.
-    matmul: [&'static str; 2],
-}
-
-impl Names {
-    fn of(kind: WeightType) -> &'static Names {
-        match kind {
-            WeightType::F32 => &Names {
-                matvec: ["matvec_f32_1", "matvec_f32_4"],
-                matvec_blocks: None,
-                matmul: ["matmul_f32_32", "matmul_f32_64"],
-            },
-            WeightType::F16 => &Names {
-                matvec: ["matvec_f16_1", "matvec_f16_4"],
-                matvec_blocks: None,
-                matmul: ["matmul_f16_32", "matmul_f16_64"],
-            },
-            WeightType::Q8_0 => &Names {
-                matvec: ["matvec_q8_0_1", "matvec_q8_0_4"],
-                matvec_blocks: Some(["matvec_blocks_q8_0_1", "matvec_blocks_q8_0_4"]),
-                matmul: ["matmul_q8_0_32", "matmul_q8_0_64"],
-            },
-            WeightType::Q4_0 => &Names {
-                matvec: ["matvec_q4_0_1", "matvec_q4_0_4"],
-                matvec_blocks: Some(["matvec_blocks_q4_0_1", "matvec_blocks_q4_0_4"]),
-                matmul: ["matmul_q4_0_32", "matmul_q4_0_64"],
-            },
-        }
-    }
 }

@@ -85,6 +85,11 @@ const HEADERS: &[(&str, &str)] = &[
     shader_file!("reduce.h"),
     shader_file!("tensor/tensor.h"),
     shader_file!("weights.h"),
+    shader_file!("weights/chunk.h"),
+    shader_file!("weights/floats.h"),
+    shader_file!("weights/one_scale.h"),
+    shader_file!("weights/super_blocks.h"),
+    shader_file!("weights/unpacked.h"),
 ];
 
 impl Shader {

@@ -4,12 +4,12 @@
 use std::sync::OnceLock;
 
 use approx::abs_diff_eq;
-use half::f16;
 use metal_bridge::ops::{Ops, View, Weight, WeightType};
 use metal_bridge::{
     Buffer, CommandQueue, ComputeEncoder, Device, DispatchType, MetalBackend, MetalOps, Result,
     StorageMode,
 };
+use metal_bridge_workloads::formats;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -169,52 +169,11 @@ pub fn matrix(
     magnitude: f32,
     offset: usize,
 ) -> Matrix {
-    let mut bytes = vec![0xA5u8; offset];
-    let mut exact = Vec::with_capacity(rows * columns);
-    for _ in 0..rows * columns / kind.block_elements() {
-        block(rng, kind, magnitude, &mut bytes, &mut exact);
-    }
-    let weight = Weight::new(buffer(&bytes), offset, rows, columns, kind).expect("a weight");
-    Matrix { weight, exact }
-}
-
-/// Appends one block of the format, made of random bits.
-fn block(
-    rng: &mut SmallRng,
-    kind: WeightType,
-    magnitude: f32,
-    bytes: &mut Vec<u8>,
-    exact: &mut Vec<f64>,
-) {
-    match kind {
-        WeightType::F32 => {
-            let value = magnitude * rng.random_range(-1.0..1.0f32);
-            bytes.extend(value.to_le_bytes());
-            exact.push(value.into());
-        }
-        WeightType::F16 => {
-            let value = f16::from_f32(magnitude * rng.random_range(-1.0..1.0f32));
-            bytes.extend(value.to_le_bytes());
-            exact.push(value.to_f64());
-        }
-        WeightType::Q8_0 => {
-            let scale = f16::from_f32(magnitude * rng.random_range(0.5..1.0f32) / 127.0);
-            bytes.extend(scale.to_le_bytes());
-            for _ in 0..32 {
-                let quant: i8 = rng.random();
-                bytes.push(quant as u8);
-                exact.push(scale.to_f64() * f64::from(quant));
-            }
-        }
-        WeightType::Q4_0 => {
-            let scale = f16::from_f32(magnitude * rng.random_range(0.5..1.0f32) / 8.0);
-            bytes.extend(scale.to_le_bytes());
-            let packed: [u8; 16] = rng.random();
-            bytes.extend(packed);
-            let value = |nibble: u8| scale.to_f64() * (f64::from(nibble) - 8.0);
-            exact.extend(packed.map(|byte| value(byte & 15)));
-            exact.extend(packed.map(|byte| value(byte >> 4)));
-        }
+    let weights = formats::random(kind, rows * columns, magnitude / 3f32.sqrt(), rng);
+    let bytes = [&vec![0xA5u8; offset], &weights[..]].concat();
+    Matrix {
+        weight: Weight::new(buffer(&bytes), offset, rows, columns, kind).expect("a weight"),
+        exact: formats::decode(kind, &weights),
     }
 }
 

@@ -7,11 +7,14 @@ use std::sync::Arc;
 use super::config::ModelConfig;
 use super::error::{Error, Result};
 use super::gguf::{Gguf, TensorInfo, TensorType};
-use metal_bridge::ops::{View, Weight, WeightType, rope_frequencies};
+use metal_bridge::ops::{View, Weight, rope_frequencies};
 use metal_bridge::{Buffer, Device, StorageMode, page_size};
 
 /// The alignment of an offset into a buffer, in bytes: the widest load of any kernel needs it.
 const OFFSET_ALIGNMENT: u64 = 16;
+
+/// What matrices may be, for errors.
+const MATRIX_TYPES: &str = "F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL, MXFP4, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K and IQ4_XS";
 
 const EMBEDDING: &str = "token_embd.weight";
 const OUTPUT_NORM: &str = "output_norm.weight";
@@ -210,19 +213,13 @@ impl<'a> Loader<'a> {
 
     fn matrix(&mut self, name: &str, rows: usize, columns: usize) -> Result<Weight> {
         let tensor = self.tensor(name, &[columns as u64, rows as u64])?;
-        let kind = match tensor.element_type() {
-            TensorType::F32 => WeightType::F32,
-            TensorType::F16 => WeightType::F16,
-            TensorType::Q8_0 => WeightType::Q8_0,
-            TensorType::Q4_0 => WeightType::Q4_0,
-            element_type => {
-                let supported = "F32, F16, Q8_0 and Q4_0";
-                return Err(Error::UnsupportedType {
-                    tensor: name.to_owned(),
-                    element_type,
-                    supported,
-                });
-            }
+        let element_type = tensor.element_type();
+        let Some(kind) = element_type.weight_type() else {
+            return Err(Error::UnsupportedType {
+                tensor: name.to_owned(),
+                element_type,
+                supported: MATRIX_TYPES,
+            });
         };
         let (buffer, offset) = self.locate(tensor)?;
         Ok(Weight::new(buffer, offset, rows, columns, kind)?)

@@ -1,8 +1,9 @@
-//! What the command line and the tests measure and try metal-bridge with: [`synthetic`] models, and scenarios to
-//! [`stress`] it with for as long as asked.
+//! What the command line and the tests measure and try metal-bridge with: weights in all [`formats`], [`synthetic`] models,
+//! and scenarios to [`stress`] it with for as long as asked.
 
 #![warn(missing_docs)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 
+pub mod formats;
 pub mod stress;
 pub mod synthetic;

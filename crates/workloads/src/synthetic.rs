@@ -5,10 +5,11 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use half::f16;
 use metal_bridge_llama::gguf::{Array, GgufWriter, StringArray, TensorInfo, TensorType, Value};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
+
+use crate::formats;
 
 /// Shape of a model in the Llama architecture.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,8 +38,8 @@ pub struct SyntheticModel {
     pub rope_scale: Option<f32>,
     /// Leaves `output.weight` out, so that the embeddings serve as output weights.
     pub tied_output: bool,
-    /// Type of the matrices; vectors are F32.
-    pub matrix_type: TensorType,
+    /// Types of the matrices, which take them in turn; F32 if there are none. Vectors are F32.
+    pub matrix_types: Vec<TensorType>,
     /// Kind of the vocabulary.
     pub vocabulary_kind: VocabularyKind,
 }
@@ -68,7 +69,7 @@ impl SyntheticModel {
             rope_factors: false,
             rope_scale: None,
             tied_output: false,
-            matrix_type: TensorType::Q8_0,
+            matrix_types: vec![TensorType::Q8_0],
             vocabulary_kind: VocabularyKind::SentencePiece,
         }
     }
@@ -78,7 +79,7 @@ impl SyntheticModel {
     /// # Errors
     ///
     /// What the file system reports; [`io::ErrorKind::InvalidInput`] if rows are not whole blocks of the matrix type
-    /// or the type is not F32, F16, Q4_0 or Q8_0.
+    /// or the kernels do not read the type.
     pub fn write(&self, path: impl AsRef<Path>, seed: u64) -> io::Result<()> {
         let writer = self.header()?;
         let mut random = Pcg64Mcg::seed_from_u64(seed);
@@ -123,8 +124,9 @@ impl SyntheticModel {
             [self.width, self.vocabulary, self.feed_forward].map(u64::from);
         let queries = u64::from(self.heads) * u64::from(self.head_dim);
         let keys = u64::from(self.kv_heads) * u64::from(self.head_dim);
-        let matrix = self.matrix_type;
-        writer.tensor("token_embd.weight", &[width, vocabulary], matrix)?;
+        let mut types = self.matrix_types.iter().cycle();
+        let mut matrix = || *types.next().unwrap_or(&TensorType::F32);
+        writer.tensor("token_embd.weight", &[width, vocabulary], matrix())?;
         if self.rope_factors {
             writer.tensor(
                 "rope_freqs.weight",
@@ -135,18 +137,18 @@ impl SyntheticModel {
         for layer in 0..self.layers {
             let name = |part: &str| format!("blk.{layer}.{part}.weight");
             writer.tensor(&name("attn_norm"), &[width], TensorType::F32)?;
-            writer.tensor(&name("attn_q"), &[width, queries], matrix)?;
-            writer.tensor(&name("attn_k"), &[width, keys], matrix)?;
-            writer.tensor(&name("attn_v"), &[width, keys], matrix)?;
-            writer.tensor(&name("attn_output"), &[queries, width], matrix)?;
+            writer.tensor(&name("attn_q"), &[width, queries], matrix())?;
+            writer.tensor(&name("attn_k"), &[width, keys], matrix())?;
+            writer.tensor(&name("attn_v"), &[width, keys], matrix())?;
+            writer.tensor(&name("attn_output"), &[queries, width], matrix())?;
             writer.tensor(&name("ffn_norm"), &[width], TensorType::F32)?;
-            writer.tensor(&name("ffn_gate"), &[width, feed_forward], matrix)?;
-            writer.tensor(&name("ffn_up"), &[width, feed_forward], matrix)?;
-            writer.tensor(&name("ffn_down"), &[feed_forward, width], matrix)?;
+            writer.tensor(&name("ffn_gate"), &[width, feed_forward], matrix())?;
+            writer.tensor(&name("ffn_up"), &[width, feed_forward], matrix())?;
+            writer.tensor(&name("ffn_down"), &[feed_forward, width], matrix())?;
         }
         writer.tensor("output_norm.weight", &[width], TensorType::F32)?;
         if !self.tied_output {
-            writer.tensor("output.weight", &[width, vocabulary], matrix)?;
+            writer.tensor("output.weight", &[width, vocabulary], matrix())?;
         }
         Ok(())
     }
@@ -214,49 +216,29 @@ fn fill(tensor: &TensorInfo, random: &mut Pcg64Mcg, out: &mut dyn Write) -> io::
         .first()
         .map_or(1.0, |&columns| columns as f32);
     let deviation = columns.sqrt().recip();
-    // A uniform distribution from -1 to 1 has a standard deviation of the square root of a third.
-    let scale = deviation * 3f32.sqrt();
     let count = tensor.element_count();
-    let mut floats = |convert: &dyn Fn(f32, &mut dyn Write) -> io::Result<()>| {
-        (0..count).try_for_each(|_| convert(uniform(random), out))
+    let mut floats = |convert: &dyn Fn(f32) -> f32| {
+        (0..count).try_for_each(|_| out.write_all(&convert(uniform(random)).to_le_bytes()))
     };
-    match tensor.element_type() {
-        TensorType::F32 if tensor.name() == "rope_freqs.weight" => {
-            floats(&|u, out| out.write_all(&(4.5 + 3.5 * u).to_le_bytes()))
-        }
-        TensorType::F32 if tensor.dimensions().len() == 1 => {
-            floats(&|u, out| out.write_all(&(1.0 + 0.1 * u).to_le_bytes()))
-        }
-        TensorType::F32 => floats(&|u, out| out.write_all(&(scale * u).to_le_bytes())),
-        TensorType::F16 => floats(&|u, out| out.write_all(&f16::from_f32(scale * u).to_le_bytes())),
-        TensorType::Q8_0 => blocks::<32>(tensor, deviation / 73.9, random, out),
-        TensorType::Q4_0 => blocks::<16>(tensor, deviation / 4.64, random, out),
-        other => {
-            let reason = format!("no random weights of type {other}");
-            Err(io::Error::new(io::ErrorKind::InvalidInput, reason))
-        }
+    let Some(kind) = tensor.element_type().weight_type() else {
+        let reason = format!("no random weights of type {}", tensor.element_type());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+    };
+    if tensor.name() == "rope_freqs.weight" {
+        return floats(&|u| 4.5 + 3.5 * u);
     }
+    if tensor.dimensions().len() == 1 {
+        return floats(&|u| 1.0 + 0.1 * u);
+    }
+    // In parts of whole blocks: a tensor may be larger than memory has room for.
+    const PART: u64 = 1 << 16;
+    (0..count).step_by(PART as usize).try_for_each(|start| {
+        let part = PART.min(count - start) as usize;
+        out.write_all(&formats::random(kind, part, deviation, random))
+    })
 }
 
 /// A number from -1 to 1.
 fn uniform(random: &mut Pcg64Mcg) -> f32 {
     random.next_u32() as f32 / (u32::MAX / 2) as f32 - 1.0
-}
-
-/// Writes blocks of a half-precision scale and `N` bytes. `scale` turns the root mean square of the bytes' numbers
-/// (73.9 for a signed byte, 4.64 for four bits) into the wanted one; the scale of each block is within a fourth of it.
-fn blocks<const N: usize>(
-    tensor: &TensorInfo,
-    scale: f32,
-    random: &mut Pcg64Mcg,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let mut block = vec![0; 2 + N];
-    for _ in 0..tensor.byte_len() / block.len() as u64 {
-        let spread = 0.75 + 0.5 * (random.next_u32() as f32 / u32::MAX as f32);
-        block[..2].copy_from_slice(&f16::from_f32(scale * spread).to_le_bytes());
-        random.fill_bytes(&mut block[2..]);
-        out.write_all(&block)?;
-    }
-    Ok(())
 }

@@ -267,7 +267,7 @@ fn furnish(folder: &Path) -> io::Result<()> {
         feed_forward: 32,
         vocabulary: 320,
         context: 32,
-        matrix_type: TensorType::F32,
+        matrix_types: vec![TensorType::F32],
         ..SyntheticModel::tiny_llama()
     };
     let at = |name: &str| folder.join(name);

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use metal_bridge::ops::WeightType;
 use metal_bridge_llama::gguf::{Array, Gguf, GgufWriter, TensorType, Value};
 use metal_bridge_workloads::synthetic::{SyntheticModel, VocabularyKind};
 use proptest::prelude::*;
@@ -55,12 +56,7 @@ fn cases() -> impl Strategy<Value = Case> {
 
 /// Shapes that work and shapes that cannot, all of them small.
 fn models() -> impl Strategy<Value = SyntheticModel> {
-    let types = [
-        TensorType::Q8_0,
-        TensorType::F16,
-        TensorType::Q4_0,
-        TensorType::F32,
-    ];
+    let types = WeightType::ALL.map(TensorType::of);
     let sizes = (
         select(&[1u32, 2, 0][..]),
         select(&[32u32, 64, 96, 4, 33][..]),
@@ -77,28 +73,34 @@ fn models() -> impl Strategy<Value = SyntheticModel> {
         any::<bool>(),
     );
     let vocabulary_kind = select(&[VocabularyKind::SentencePiece, VocabularyKind::BytePair][..]);
-    (sizes, rope, select(types.to_vec()), vocabulary_kind).prop_map(
-        |(sizes, (rope_factors, rope_scale, tied_output), matrix_type, vocabulary_kind)| {
-            let (layers, width, heads, kv_heads, head_dim, feed_forward, vocabulary, context) =
-                sizes;
-            SyntheticModel {
-                layers,
-                width,
-                heads,
-                kv_heads,
-                head_dim,
-                feed_forward,
-                vocabulary,
-                context,
-                rope_base: 10_000.0,
-                rope_factors,
-                rope_scale,
-                tied_output,
-                matrix_type,
-                vocabulary_kind,
-            }
-        },
+    (
+        sizes,
+        rope,
+        prop::collection::vec(select(types.to_vec()), 1..3),
+        vocabulary_kind,
     )
+        .prop_map(
+            |(sizes, (rope_factors, rope_scale, tied_output), matrix_types, vocabulary_kind)| {
+                let (layers, width, heads, kv_heads, head_dim, feed_forward, vocabulary, context) =
+                    sizes;
+                SyntheticModel {
+                    layers,
+                    width,
+                    heads,
+                    kv_heads,
+                    head_dim,
+                    feed_forward,
+                    vocabulary,
+                    context,
+                    rope_base: 10_000.0,
+                    rope_factors,
+                    rope_scale,
+                    tied_output,
+                    matrix_types,
+                    vocabulary_kind,
+                }
+            },
+        )
 }
 
 fn edits() -> impl Strategy<Value = Edit> {

@@ -10,52 +10,67 @@ use metal_bridge::ops::WeightType;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TensorType(u32);
 
-/// One line of the table of types: number, name, weights in a block, bytes in a block.
-type Layout = (u32, &'static str, u64, u64);
+/// One line of the table of types.
+struct Layout {
+    id: u32,
+    name: &'static str,
+    /// Weights in a block, and its bytes.
+    block: (u64, u64),
+    /// How the kernels read it; `None` if they do not.
+    weights: Option<WeightType>,
+}
 
-/// The line of a type that the kernels take.
-const fn layout(id: u32, name: &'static str, of: WeightType) -> Layout {
-    (
+const fn weights(id: u32, name: &'static str, of: WeightType) -> Layout {
+    Layout {
         id,
         name,
-        of.block_elements() as u64,
-        of.block_bytes() as u64,
-    )
+        block: (of.block_elements() as u64, of.block_bytes() as u64),
+        weights: Some(of),
+    }
+}
+
+const fn other(id: u32, name: &'static str, elements: u64, bytes: u64) -> Layout {
+    Layout {
+        id,
+        name,
+        block: (elements, bytes),
+        weights: None,
+    }
 }
 
 const LAYOUTS: &[Layout] = &[
-    layout(0, "F32", WeightType::F32),
-    layout(1, "F16", WeightType::F16),
-    layout(2, "Q4_0", WeightType::Q4_0),
-    (3, "Q4_1", 32, 20),
-    (6, "Q5_0", 32, 22),
-    (7, "Q5_1", 32, 24),
-    layout(8, "Q8_0", WeightType::Q8_0),
-    (9, "Q8_1", 32, 36),
-    (10, "Q2_K", 256, 84),
-    (11, "Q3_K", 256, 110),
-    (12, "Q4_K", 256, 144),
-    (13, "Q5_K", 256, 176),
-    (14, "Q6_K", 256, 210),
-    (15, "Q8_K", 256, 292),
-    (16, "IQ2_XXS", 256, 66),
-    (17, "IQ2_XS", 256, 74),
-    (18, "IQ3_XXS", 256, 98),
-    (19, "IQ1_S", 256, 50),
-    (20, "IQ4_NL", 32, 18),
-    (21, "IQ3_S", 256, 110),
-    (22, "IQ2_S", 256, 82),
-    (23, "IQ4_XS", 256, 136),
-    (24, "I8", 1, 1),
-    (25, "I16", 1, 2),
-    (26, "I32", 1, 4),
-    (27, "I64", 1, 8),
-    (28, "F64", 1, 8),
-    (29, "IQ1_M", 256, 56),
-    (30, "BF16", 1, 2),
-    (34, "TQ1_0", 256, 54),
-    (35, "TQ2_0", 256, 66),
-    (39, "MXFP4", 32, 17),
+    weights(0, "F32", WeightType::F32),
+    weights(1, "F16", WeightType::F16),
+    weights(2, "Q4_0", WeightType::Q4_0),
+    weights(3, "Q4_1", WeightType::Q4_1),
+    weights(6, "Q5_0", WeightType::Q5_0),
+    weights(7, "Q5_1", WeightType::Q5_1),
+    weights(8, "Q8_0", WeightType::Q8_0),
+    other(9, "Q8_1", 32, 36),
+    weights(10, "Q2_K", WeightType::Q2_K),
+    weights(11, "Q3_K", WeightType::Q3_K),
+    weights(12, "Q4_K", WeightType::Q4_K),
+    weights(13, "Q5_K", WeightType::Q5_K),
+    weights(14, "Q6_K", WeightType::Q6_K),
+    other(15, "Q8_K", 256, 292),
+    other(16, "IQ2_XXS", 256, 66),
+    other(17, "IQ2_XS", 256, 74),
+    other(18, "IQ3_XXS", 256, 98),
+    other(19, "IQ1_S", 256, 50),
+    weights(20, "IQ4_NL", WeightType::IQ4_NL),
+    other(21, "IQ3_S", 256, 110),
+    other(22, "IQ2_S", 256, 82),
+    weights(23, "IQ4_XS", WeightType::IQ4_XS),
+    other(24, "I8", 1, 1),
+    other(25, "I16", 1, 2),
+    other(26, "I32", 1, 4),
+    other(27, "I64", 1, 8),
+    other(28, "F64", 1, 8),
+    other(29, "IQ1_M", 256, 56),
+    weights(30, "BF16", WeightType::BF16),
+    other(34, "TQ1_0", 256, 54),
+    other(35, "TQ2_0", 256, 66),
+    weights(39, "MXFP4", WeightType::MXFP4),
 ];
 
 impl TensorType {
@@ -70,7 +85,21 @@ impl TensorType {
 
     /// The type that has this number in a file; `None` if GGUF has no such type.
     pub fn from_id(id: u32) -> Option<Self> {
-        LAYOUTS.iter().any(|l| l.0 == id).then_some(Self(id))
+        LAYOUTS.iter().any(|l| l.id == id).then_some(Self(id))
+    }
+
+    /// The type of tensors that hold weights in this format.
+    pub fn of(weights: WeightType) -> Self {
+        let mut layouts = LAYOUTS.iter();
+        // Each format has its line, which a test checks.
+        layouts
+            .find(|l| l.weights == Some(weights))
+            .map_or(Self::F32, |l| Self(l.id))
+    }
+
+    /// The format of the tensor's elements for the kernels; `None` if they do not read this type.
+    pub fn weight_type(self) -> Option<WeightType> {
+        self.layout().weights
     }
 
     /// The type's number in a file.
@@ -80,17 +109,17 @@ impl TensorType {
 
     /// The name that GGUF gives it, such as `Q8_0`.
     pub fn name(self) -> &'static str {
-        self.layout().1
+        self.layout().name
     }
 
     /// Weights in a block; 1 for types that are not quantized.
     pub fn block_len(self) -> u64 {
-        self.layout().2
+        self.layout().block.0
     }
 
     /// Bytes in a block.
     pub fn block_bytes(self) -> u64 {
-        self.layout().3
+        self.layout().block.1
     }
 
     /// Bytes of a row of `columns` weights; `None` if that is not a whole number of blocks or overflows.
@@ -105,7 +134,7 @@ impl TensorType {
         // A value is only made from a number in the table.
         LAYOUTS
             .iter()
-            .find(|l| l.0 == self.0)
+            .find(|l| l.id == self.0)
             .unwrap_or(&LAYOUTS[0])
     }
 }

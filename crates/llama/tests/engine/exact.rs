@@ -5,7 +5,7 @@ use crate::reference::Reference;
 use crate::support::{
     best_and_margin, relative_l2, session, shipped, small, to_f64, tokens, write_model,
 };
-use metal_bridge::ops::KvElement;
+use metal_bridge::ops::{KvElement, WeightType};
 use metal_bridge_llama::gguf::{Gguf, TensorType};
 use metal_bridge_llama::{Model, Session, SessionOptions};
 use metal_bridge_workloads::synthetic::{SyntheticModel, VocabularyKind};
@@ -171,8 +171,8 @@ fn compare(model: &SyntheticModel, seed: u64, count: usize, element: KvElement, 
     let logits = session.feed_with_logits(&tokens).unwrap();
     let worst = check(&logits, &expected, tolerance);
     println!(
-        "{} with {element:?} caches: at most {worst:.2e} from the exact logits",
-        model.matrix_type
+        "{:?} with {element:?} caches: at most {worst:.2e} from the exact logits",
+        model.matrix_types
     );
 }
 
@@ -198,24 +198,38 @@ fn llama_3_settings_equal_the_float64_forward_pass() {
     compare(&model, 23, 72, KvElement::F32, SAME);
 }
 
+/// As many matrices as there are types: each has another.
 #[test]
-fn every_weight_type_equals_the_float64_forward_pass() {
+fn a_mixture_of_all_weight_types_equals_the_float64_forward_pass() {
+    let matrix_types = WeightType::ALL.map(|kind| {
+        let of = TensorType::of(kind);
+        assert_eq!(of.weight_type(), Some(kind));
+        of
+    });
+    let mixed = SyntheticModel {
+        width: 256,
+        feed_forward: 256,
+        head_dim: 64,
+        matrix_types: matrix_types.to_vec(),
+        ..small()
+    };
+    compare(&mixed, 4, 40, KvElement::F32, SAME);
+}
+
+/// What each type gives alone, with the tables of tokens too.
+#[test]
+fn common_weight_types_equal_the_float64_forward_pass() {
     for matrix_type in [
         TensorType::F32,
         TensorType::F16,
         TensorType::Q8_0,
         TensorType::Q4_0,
     ] {
-        compare(
-            &SyntheticModel {
-                matrix_type,
-                ..small()
-            },
-            4,
-            40,
-            KvElement::F32,
-            SAME,
-        );
+        let alone = SyntheticModel {
+            matrix_types: vec![matrix_type],
+            ..small()
+        };
+        compare(&alone, 4, 40, KvElement::F32, SAME);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Models that the engine refuses, or loads in another way than most: its errors and its results.
 
 use crate::support::{ModelFile, device, relative_l2, session, small, to_f64, tokens, write_model};
+use metal_bridge::ops::WeightType;
 use metal_bridge_llama::gguf::{Array, Gguf, GgufError, GgufWriter, TensorType, Value};
 use metal_bridge_llama::{Error, Model};
 use rand::rngs::SmallRng;
@@ -167,11 +168,15 @@ fn other_architectures_and_features_are_named() {
 fn other_quantizations_are_named() {
     let error = refusal(|parts| {
         let tensor = parts.tensor("blk.1.ffn_up.weight");
-        tensor.element_type = TensorType::from_id(7).unwrap();
-        tensor.bytes = vec![0; 96 * 64 / 32 * 24];
+        tensor.element_type = TensorType::from_id(9).unwrap();
+        tensor.bytes = vec![0; 96 * 64 / 32 * 36];
     });
-    let expected =
-        "tensor \"blk.1.ffn_up.weight\" has type Q5_1; supported are F32, F16, Q8_0 and Q4_0";
+    let names = WeightType::ALL.map(|kind| TensorType::of(kind).name());
+    let [all_but_one @ .., last] = &names;
+    let expected = format!(
+        "tensor \"blk.1.ffn_up.weight\" has type Q8_1; supported are {} and {last}",
+        all_but_one.join(", ")
+    );
     assert_eq!(error.to_string(), expected);
     let error = refusal(|parts| {
         let tensor = parts.tensor("output_norm.weight");

@@ -1,7 +1,7 @@
 //! A Llama's forward pass in double precision, written for clarity: nothing of the engine is used but the GGUF reader.
 
-use half::f16;
-use metal_bridge_llama::gguf::{Gguf, TensorInfo, TensorType};
+use metal_bridge_llama::gguf::{Gguf, TensorInfo};
+use metal_bridge_workloads::formats;
 
 pub struct Reference {
     gguf: Gguf,
@@ -190,32 +190,7 @@ impl Reference {
 }
 
 fn dequantize(gguf: &Gguf, tensor: &TensorInfo) -> Vec<f64> {
+    let kind = tensor.element_type().weight_type();
     let bytes = gguf.tensor_bytes(tensor).unwrap();
-    let half = |bytes: &[u8]| f64::from(f16::from_le_bytes([bytes[0], bytes[1]]));
-    let block = tensor.element_type().block_bytes() as usize;
-    match tensor.element_type() {
-        TensorType::F32 => bytes
-            .chunks_exact(4)
-            .map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]])))
-            .collect(),
-        TensorType::F16 => bytes.chunks_exact(2).map(half).collect(),
-        TensorType::Q8_0 => bytes
-            .chunks_exact(block)
-            .flat_map(|block| {
-                block[2..]
-                    .iter()
-                    .map(move |&q| half(block) * f64::from(q as i8))
-            })
-            .collect(),
-        TensorType::Q4_0 => bytes
-            .chunks_exact(block)
-            .flat_map(|block| {
-                let low = block[2..].iter().map(|q| q & 15);
-                let high = block[2..].iter().map(|q| q >> 4);
-                low.chain(high)
-                    .map(move |q| half(block) * (f64::from(q) - 8.0))
-            })
-            .collect(),
-        other => panic!("no weights of type {other} are compared"),
-    }
+    formats::decode(kind.expect("a type that is compared"), &bytes)
 }

@@ -2,7 +2,6 @@
 
 mod affine;
 mod binary;
-mod blocks;
 mod cast;
 mod conv;
 mod fill;

@@ -4,17 +4,19 @@
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
+use metal_bridge::ops::WeightType;
+use metal_bridge_workloads::formats;
+
 use crate::buffers::{Arg, Input, value};
 use crate::check::{Approx, approx};
 use crate::rig::{File, groups};
-use crate::suites::blocks::{FORMATS, Format};
 use crate::suites::ggml;
 use crate::types::Type;
 
 /// A matrix of weights in memory, and its numbers.
-struct Matrix<'a> {
+struct Matrix {
     /// What kernels call its format.
-    name: &'a str,
+    name: String,
     rows: usize,
     columns: usize,
     row_bytes: usize,
@@ -22,29 +24,30 @@ struct Matrix<'a> {
     exact: Vec<f64>,
 }
 
-impl<'a> Matrix<'a> {
-    fn quantized(file: &File, format: &'a Format, rows: usize, columns: usize) -> Matrix<'a> {
+impl Matrix {
+    fn quantized(file: &File, format: WeightType, rows: usize, columns: usize) -> Matrix {
         let mut rng = SmallRng::seed_from_u64((rows * columns) as u64);
-        let blocks = format.random(&mut rng, rows * columns);
-        let row_bytes = columns / format.elements * format.bytes;
+        let blocks = formats::random(format, rows * columns, 1.0, &mut rng);
+        let row_bytes = blocks.len() / rows;
         // One row of something else before, so that rows stay as aligned as they are.
         let input = file.input_bytes(row_bytes, &blocks);
         Matrix {
-            name: format.name,
+            // `q4_K`, but `iq4_xs`.
+            name: format.name().replace("_k", "_K"),
             rows,
             columns,
             row_bytes,
             input,
-            exact: format.decode(&blocks),
+            exact: formats::decode(format, &blocks),
         }
     }
 
-    fn plain(file: &File, kind: Type, rows: usize, columns: usize) -> Matrix<'a> {
+    fn plain(file: &File, kind: Type, rows: usize, columns: usize) -> Matrix {
         let exact = file.values(kind, (rows * columns) as u64, rows * columns, -1.0..1.0);
         let row_bytes = columns * kind.size();
         let input = file.input_bytes(row_bytes, &kind.encode(&exact));
         Matrix {
-            name: kind.name(),
+            name: kind.name().to_owned(),
             rows,
             columns,
             row_bytes,
@@ -64,7 +67,10 @@ impl<'a> Matrix<'a> {
 }
 
 pub fn run(file: &File) {
-    for format in &FORMATS {
+    // Candle has no kernels for MXFP4.
+    let quantized =
+        |format: &WeightType| format.block_elements() > 1 && *format != WeightType::MXFP4;
+    for format in WeightType::ALL.into_iter().filter(quantized) {
         for (rows, columns) in [(24, 256), (72, 1280)] {
             let matrix = Matrix::quantized(file, format, rows, columns);
             some_rows(file, &matrix);
@@ -95,7 +101,7 @@ pub fn run(file: &File) {
 }
 
 /// Numbers of chosen rows, as floats.
-fn some_rows(file: &File, matrix: &Matrix<'_>) {
+fn some_rows(file: &File, matrix: &Matrix) {
     let kernel = format!("kernel_get_rows_{}", matrix.name);
     let ids: Vec<f64> = [3, 0, 4, 3].map(|id| (id % matrix.rows) as f64).into();
     let (indices, columns) = (file.input_at(Type::I32, 1, &ids), matrix.columns);
@@ -155,7 +161,7 @@ fn geometry(name: &str) -> (usize, usize) {
 }
 
 /// The arguments that all products with vectors take after the buffers.
-fn vector_arguments(matrix: &Matrix<'_>, columns: usize, vector_bytes: usize) -> Vec<Arg<'static>> {
+fn vector_arguments(matrix: &Matrix, columns: usize, vector_bytes: usize) -> Vec<Arg<'static>> {
     let (rows, length) = (matrix.rows as i64, matrix.columns as i64);
     let (vectors, pitch) = (columns as i64, (matrix.columns * vector_bytes) as u64);
     let matrix_bytes = (matrix.rows * matrix.row_bytes) as u64;
@@ -180,7 +186,7 @@ fn vector_arguments(matrix: &Matrix<'_>, columns: usize, vector_bytes: usize) ->
 }
 
 /// Every row by every vector; sums are floats in any order, products are rounded to `rounded`.
-fn products(matrix: &Matrix<'_>, x: &[f64], rounded: f64) -> Vec<Approx> {
+fn products(matrix: &Matrix, x: &[f64], rounded: f64) -> Vec<Approx> {
     let vectors = x.chunks(matrix.columns);
     vectors
         .flat_map(|x| (0..matrix.rows).map(move |row| matrix.dot(row, x)))
@@ -191,7 +197,7 @@ fn products(matrix: &Matrix<'_>, x: &[f64], rounded: f64) -> Vec<Approx> {
         .collect()
 }
 
-fn vectors(file: &File, matrix: &Matrix<'_>) {
+fn vectors(file: &File, matrix: &Matrix) {
     let kernel = format!("kernel_mul_mv_{}_f32", matrix.name);
     for count in [1, 3] {
         let x = file.values(Type::F32, count as u64, count * matrix.columns, -1.0..1.0);
@@ -223,7 +229,7 @@ fn vectors(file: &File, matrix: &Matrix<'_>) {
     }
 }
 
-fn plain_vectors(file: &File, matrix: &Matrix<'_>, kind: Type) {
+fn plain_vectors(file: &File, matrix: &Matrix, kind: Type) {
     let kernel = format!("kernel_mul_mv_{}_{}", matrix.name, kind.name());
     for count in [1, 6] {
         let x = file.values(kind, count as u64, count * matrix.columns, -1.0..1.0);
@@ -247,7 +253,7 @@ fn plain_vectors(file: &File, matrix: &Matrix<'_>, kind: Type) {
 }
 
 /// A product of matrices, in tiles of 64 x 32, with the weights rounded to `rounded`.
-fn matrices(file: &File, matrix: &Matrix<'_>, rounded: Type) {
+fn matrices(file: &File, matrix: &Matrix, rounded: Type) {
     let kernel = format!("kernel_mul_mm_{}_f32", matrix.name);
     for count in [7, 32] {
         let x = file.values(Type::F32, count as u64, count * matrix.columns, -1.0..1.0);

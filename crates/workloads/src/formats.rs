@@ -1,129 +1,123 @@
-//! Formats of quantized weights: blocks of random bits, and the numbers that they stand for by the formats' definitions.
+//! Weights of each [`WeightType`]: blocks of random bits, and the numbers that blocks stand for by the definitions of their
+//! formats, in float64.
 
-use half::f16;
-use rand::Rng;
-use rand::rngs::SmallRng;
+use half::{bf16, f16};
+use metal_bridge::ops::WeightType;
+use rand_pcg::rand_core::RngCore;
 
-/// A format of blocks.
-pub struct Format {
-    /// What kernels call it.
-    pub name: &'static str,
-    /// Numbers in a block.
-    pub elements: usize,
-    /// Bytes of a block.
-    pub bytes: usize,
-    /// Where the block has scales in half precision.
-    scales: &'static [usize],
-    /// The numbers of a block.
-    decode: fn(&[u8]) -> Vec<f64>,
+/// Where a block of a format has its scale and its offset in half precision, and what makes numbers of one size of them.
+struct Scales {
+    scale: usize,
+    /// Where the offset is, and how many times the scale makes the mean of random blocks zero.
+    offset: Option<(usize, f32)>,
+    /// The root mean square of random blocks whose scale is 1.
+    size: f32,
 }
 
-pub const FORMATS: [Format; 12] = [
-    Format {
-        name: "q4_0",
-        elements: 32,
-        bytes: 18,
-        scales: &[0],
-        decode: q4_0,
-    },
-    Format {
-        name: "q4_1",
-        elements: 32,
-        bytes: 20,
-        scales: &[0, 2],
-        decode: q4_1,
-    },
-    Format {
-        name: "q5_0",
-        elements: 32,
-        bytes: 22,
-        scales: &[0],
-        decode: q5_0,
-    },
-    Format {
-        name: "q5_1",
-        elements: 32,
-        bytes: 24,
-        scales: &[0, 2],
-        decode: q5_1,
-    },
-    Format {
-        name: "q8_0",
-        elements: 32,
-        bytes: 34,
-        scales: &[0],
-        decode: q8_0,
-    },
-    Format {
-        name: "q2_K",
-        elements: 256,
-        bytes: 84,
-        scales: &[80, 82],
-        decode: q2_k,
-    },
-    Format {
-        name: "q3_K",
-        elements: 256,
-        bytes: 110,
-        scales: &[108],
-        decode: q3_k,
-    },
-    Format {
-        name: "q4_K",
-        elements: 256,
-        bytes: 144,
-        scales: &[0, 2],
-        decode: q4_k,
-    },
-    Format {
-        name: "q5_K",
-        elements: 256,
-        bytes: 176,
-        scales: &[0, 2],
-        decode: q5_k,
-    },
-    Format {
-        name: "q6_K",
-        elements: 256,
-        bytes: 210,
-        scales: &[208],
-        decode: q6_k,
-    },
-    Format {
-        name: "iq4_nl",
-        elements: 32,
-        bytes: 18,
-        scales: &[0],
-        decode: iq4_nl,
-    },
-    Format {
-        name: "iq4_xs",
-        elements: 256,
-        bytes: 136,
-        scales: &[0],
-        decode: iq4_xs,
-    },
-];
+/// Nothing for formats without a scale in half precision.
+fn scales(kind: WeightType) -> Option<Scales> {
+    let (scale, offset, size) = match kind {
+        WeightType::F32 | WeightType::F16 | WeightType::BF16 | WeightType::MXFP4 => return None,
+        WeightType::Q8_0 => (0, None, 73.9),
+        WeightType::Q4_0 => (0, None, 4.64),
+        WeightType::Q4_1 => (0, Some((2, -7.5)), 4.61),
+        WeightType::Q5_0 => (0, None, 9.25),
+        WeightType::Q5_1 => (0, Some((2, -15.5)), 9.23),
+        WeightType::IQ4_NL => (0, None, 68.0),
+        WeightType::Q2_K => (80, Some((82, 1.5)), 14.0),
+        WeightType::Q3_K => (108, None, 43.3),
+        WeightType::Q4_K => (0, Some((2, 7.5)), 257.0),
+        WeightType::Q5_K => (0, Some((2, 15.5)), 523.0),
+        WeightType::Q6_K => (208, None, 1366.0),
+        WeightType::IQ4_XS => (0, None, 1270.0),
+    };
+    Some(Scales {
+        scale,
+        offset,
+        size,
+    })
+}
 
-impl Format {
-    /// Blocks for so many numbers: every bit random but those of the scales, which are of a usual size.
-    pub fn random(&self, rng: &mut SmallRng, count: usize) -> Vec<u8> {
-        let mut blocks: Vec<u8> = (0..count / self.elements * self.bytes)
-            .map(|_| rng.random())
-            .collect();
-        for block in blocks.chunks_mut(self.bytes) {
-            for offset in self.scales {
-                let scale = f16::from_f64(rng.random_range(0.01..0.1));
-                block[*offset..][..2].copy_from_slice(&scale.to_le_bytes());
+/// The bytes of `count` random weights whose mean is about zero and whose root mean square is about `size`: every bit of a
+/// quantized format is random but those of the scales. The scale of each block is within a fourth of what `size` asks.
+///
+/// `count` must be a multiple of the format's block; a part of a block is left out.
+pub fn random(
+    kind: WeightType,
+    count: usize,
+    size: f32,
+    random: &mut (impl RngCore + ?Sized),
+) -> Vec<u8> {
+    let blocks = count / kind.block_elements();
+    let mut bytes = vec![0; blocks * kind.block_bytes()];
+    for block in bytes.chunks_exact_mut(kind.block_bytes()) {
+        // A uniform distribution from -1 to 1 has a root mean square of the square root of a third.
+        let float = size * 3f32.sqrt() * (2.0 * unit(random) - 1.0);
+        match kind {
+            WeightType::F32 => block.copy_from_slice(&float.to_le_bytes()),
+            WeightType::F16 => block.copy_from_slice(&f16::from_f32(float).to_le_bytes()),
+            WeightType::BF16 => block.copy_from_slice(&bf16::from_f32(float).to_le_bytes()),
+            _ => quantized(kind, size, random, block),
+        }
+    }
+    bytes
+}
+
+fn quantized(kind: WeightType, size: f32, random: &mut (impl RngCore + ?Sized), block: &mut [u8]) {
+    let spread = 0.75 + 0.5 * unit(random);
+    random.fill_bytes(block);
+    match scales(kind) {
+        Some(Scales {
+            scale: at,
+            offset,
+            size: of_one,
+        }) => {
+            let scale = size / of_one * spread;
+            let mut set = |at: usize, value| {
+                block[at..][..2].copy_from_slice(&f16::from_f32(value).to_le_bytes())
+            };
+            set(at, scale);
+            if let Some((at, times)) = offset {
+                set(at, scale * times);
             }
         }
-        blocks
+        // The scale is a power of two; the root mean square of the sixteen numbers is 2.93.
+        None => {
+            let exponent = (size * spread / 2.93).log2().round();
+            block[0] = (exponent + 127.0).clamp(0.0, 254.0) as u8;
+        }
     }
+}
 
-    /// What blocks stand for.
-    pub fn decode(&self, blocks: &[u8]) -> Vec<f64> {
-        blocks.chunks(self.bytes).flat_map(self.decode).collect()
-    }
+/// A number from 0 to 1.
+fn unit(random: &mut (impl RngCore + ?Sized)) -> f32 {
+    random.next_u32() as f32 / u32::MAX as f32
+}
+
+/// What the bytes of weights stand for.
+pub fn decode(kind: WeightType, bytes: &[u8]) -> Vec<f64> {
+    let decode: fn(&[u8]) -> Vec<f64> = match kind {
+        WeightType::F32 => |b| vec![f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]]))],
+        WeightType::F16 => |b| vec![half_at(b, 0)],
+        WeightType::BF16 => |b| vec![bf16::from_le_bytes([b[0], b[1]]).to_f64()],
+        WeightType::Q8_0 => q8_0,
+        WeightType::Q4_0 => q4_0,
+        WeightType::Q4_1 => q4_1,
+        WeightType::Q5_0 => q5_0,
+        WeightType::Q5_1 => q5_1,
+        WeightType::IQ4_NL => iq4_nl,
+        WeightType::MXFP4 => mxfp4,
+        WeightType::Q2_K => q2_k,
+        WeightType::Q3_K => q3_k,
+        WeightType::Q4_K => q4_k,
+        WeightType::Q5_K => q5_k,
+        WeightType::Q6_K => q6_k,
+        WeightType::IQ4_XS => iq4_xs,
+    };
+    bytes
+        .chunks_exact(kind.block_bytes())
+        .flat_map(decode)
+        .collect()
 }
 
 fn half_at(block: &[u8], offset: usize) -> f64 {
@@ -293,4 +287,13 @@ fn iq4_xs(block: &[u8]) -> Vec<f64> {
             nibbles(bytes).map(move |q| scale * part(index) * STEPS[usize::from(q)])
         })
         .collect()
+}
+
+/// The numbers of four bits in MXFP4: a sign, two bits of exponent, one of mantissa.
+const FLOATS: [f64; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
+
+fn mxfp4(block: &[u8]) -> Vec<f64> {
+    let scale = (f64::from(block[0]) - 127.0).exp2();
+    let float = |q: u8| FLOATS[usize::from(q & 7)] * if q < 8 { scale } else { -scale };
+    nibbles(&block[1..]).map(float).collect()
 }

@@ -1,0 +1,74 @@
+// Quantized weights whose blocks of 32 have one scale for all elements, and no more: the scale multiplies sums.
+#ifndef METAL_BRIDGE_WEIGHTS_ONE_SCALE_H
+#define METAL_BRIDGE_WEIGHTS_ONE_SCALE_H
+
+#include "chunk.h"
+
+// 32 elements: a half scale, then 32 signed bytes.
+struct Q8_0 {
+    enum : uint {
+        ragged = 0,
+        second = 8,
+        block_bytes = 34
+    };
+    static ulong row_bytes(uint k) { return ulong(k / 32) * block_bytes; }
+    static uint first(uint chunk) { return chunk * chunk_elements; }
+    static Chunk load(device const uchar *row, uint chunk) {
+        device const uchar *block = row + (chunk / 2) * block_bytes;
+        device const packed_char4 *quants = (device const packed_char4 *)(block + 2 + (chunk % 2) * 16);
+        Chunk result;
+        result.scale = float(*(device const half *)block);
+        for (uint i = 0; i < 4; i++) result.v[i] = float4(char4(quants[i]));
+        return result;
+    }
+    static Chunk load_tail(device const uchar *row, uint chunk, uint) { return load(row, chunk); }
+    static Block load_block(device const uchar *row, uint index) {
+        device const uchar *block = row + index * block_bytes;
+        device const char *quants = (device const char *)(block + 2);
+        Block result;
+        result.scale = float(*(device const half *)block);
+        for (uint i = 0; i < half_block; i++) {
+            result.low[i] = float(quants[i]);
+            result.high[i] = float(quants[i + half_block]);
+        }
+        return result;
+    }
+};
+
+// 32 elements: a half scale, then 16 bytes whose low nibbles are elements 0 to 15 and high nibbles 16 to 31, each
+// plus 8. A chunk takes 8 of the bytes, so that no byte is read twice.
+struct Q4_0 {
+    enum : uint {
+        ragged = 0,
+        second = 16,
+        block_bytes = 18
+    };
+    static ulong row_bytes(uint k) { return ulong(k / 32) * block_bytes; }
+    static uint first(uint chunk) { return (chunk / 2) * 32 + (chunk % 2) * 8; }
+    static Chunk load(device const uchar *row, uint chunk) {
+        device const uchar *block = row + (chunk / 2) * block_bytes;
+        device const packed_uchar4 *quants = (device const packed_uchar4 *)(block + 2 + (chunk % 2) * 8);
+        Chunk result;
+        result.scale = float(*(device const half *)block);
+        for (uint i = 0; i < 2; i++) {
+            const uint4 pair = uint4(uchar4(quants[i]));
+            result.v[i] = float4(pair & uint4(15)) - 8.0f;
+            result.v[i + 2] = float4(pair >> uint4(4)) - 8.0f;
+        }
+        return result;
+    }
+    static Chunk load_tail(device const uchar *row, uint chunk, uint) { return load(row, chunk); }
+    static Block load_block(device const uchar *row, uint index) {
+        device const uchar *block = row + index * block_bytes;
+        device const uchar *quants = block + 2;
+        Block result;
+        result.scale = float(*(device const half *)block);
+        for (uint i = 0; i < half_block; i++) {
+            result.low[i] = float(int(quants[i] & 15) - 8);
+            result.high[i] = float(int(quants[i] >> 4) - 8);
+        }
+        return result;
+    }
+};
+
+#endif

@@ -1,0 +1,144 @@
+// Quantized weights in blocks of 32 that give each element by itself: Q4_1, Q5_0, Q5_1, IQ4_NL, MXFP4.
+#ifndef METAL_BRIDGE_WEIGHTS_UNPACKED_H
+#define METAL_BRIDGE_WEIGHTS_UNPACKED_H
+
+#include "chunk.h"
+
+// A half that lies on a multiple of two bytes.
+inline float half_at(device const uchar *block, uint offset) { return float(*(device const half *)(block + offset)); }
+
+// A format from what its blocks say of an element. `Format` has `elements` and `bytes` of a block, and for the block's
+// elements 16 * part to 16 * part + 15, which are quant * scale + offset:
+//   scale(block, part), offset(block, part)
+//   quant(block, part, i)                     of element 16 * part + i
+// These products have at most 24 significant bits, so that a fused multiply-add rounds as a product and a sum would.
+template <typename Format> struct Unpacked {
+    enum : uint {
+        ragged = 0,
+        second = 8,
+        parts = Format::elements / chunk_elements
+    };
+    static ulong row_bytes(uint k) { return ulong(k / Format::elements) * Format::bytes; }
+    static uint first(uint chunk) { return chunk * chunk_elements; }
+    static Chunk load(device const uchar *row, uint chunk) {
+        device const uchar *block = row + ulong(chunk / parts) * Format::bytes;
+        const uint part = chunk % parts;
+        const float4 scale = float4(Format::scale(block, part));
+        const float4 offset = float4(Format::offset(block, part));
+        Chunk result;
+        result.scale = 1.0f;
+        for (uint i = 0; i < 4; i++) {
+            const float4 quants = float4(Format::quant(block, part, 4 * i), Format::quant(block, part, 4 * i + 1),
+                                         Format::quant(block, part, 4 * i + 2), Format::quant(block, part, 4 * i + 3));
+            result.v[i] = fma(quants, scale, offset);
+        }
+        return result;
+    }
+    static Chunk load_tail(device const uchar *row, uint chunk, uint) { return load(row, chunk); }
+    static Block load_block(device const uchar *row, uint index) {
+        constexpr uint blocks = parts / 2;
+        device const uchar *block = row + ulong(index / blocks) * Format::bytes;
+        const uint part = index % blocks * 2;
+        Block result;
+        result.scale = 1.0f;
+        load_half(block, part, result.low);
+        load_half(block, part + 1, result.high);
+        return result;
+    }
+
+private:
+    static void load_half(device const uchar *block, uint part, thread float *values) {
+        const float scale = Format::scale(block, part);
+        const float offset = Format::offset(block, part);
+        for (uint i = 0; i < half_block; i++) values[i] = fma(Format::quant(block, part, i), scale, offset);
+    }
+};
+
+// In these formats 16 bytes hold the lower four bits of 32 elements: of the first 16, then of the others.
+inline uint four_bits(device const uchar *bytes, uint part, uint i) { return uint(bytes[i]) >> (4 * part) & 15; }
+
+// One more bit for each of 32 elements.
+inline uint fifth_bit(device const uchar *bits, uint part, uint i) {
+    return (uint(bits[2 * part + i / 8]) >> (i % 8) & 1) << 4;
+}
+
+// A half scale, a half offset, four bits.
+struct Q4_1Block {
+    enum : uint {
+        elements = 32,
+        bytes = 20
+    };
+    static float scale(device const uchar *block, uint) { return half_at(block, 0); }
+    static float offset(device const uchar *block, uint) { return half_at(block, 2); }
+    static float quant(device const uchar *block, uint part, uint i) { return float(four_bits(block + 4, part, i)); }
+};
+
+// A half scale, the fifth bits, four bits: each element plus 16.
+struct Q5_0Block {
+    enum : uint {
+        elements = 32,
+        bytes = 22
+    };
+    static float scale(device const uchar *block, uint) { return half_at(block, 0); }
+    static float offset(device const uchar *, uint) { return 0.0f; }
+    static float quant(device const uchar *block, uint part, uint i) {
+        return float(int(four_bits(block + 6, part, i) | fifth_bit(block + 2, part, i)) - 16);
+    }
+};
+
+// A half scale, a half offset, the fifth bits, four bits.
+struct Q5_1Block {
+    enum : uint {
+        elements = 32,
+        bytes = 24
+    };
+    static float scale(device const uchar *block, uint) { return half_at(block, 0); }
+    static float offset(device const uchar *block, uint) { return half_at(block, 2); }
+    static float quant(device const uchar *block, uint part, uint i) {
+        return float(four_bits(block + 8, part, i) | fifth_bit(block + 4, part, i));
+    }
+};
+
+// What four bits stand for in IQ4_NL and IQ4_XS.
+constant char iq4_levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+
+// A half scale, four bits that choose a level.
+struct IQ4_NLBlock {
+    enum : uint {
+        elements = 32,
+        bytes = 18
+    };
+    static float scale(device const uchar *block, uint) { return half_at(block, 0); }
+    static float offset(device const uchar *, uint) { return 0.0f; }
+    static float quant(device const uchar *block, uint part, uint i) {
+        return float(iq4_levels[four_bits(block + 2, part, i)]);
+    }
+};
+
+// The numbers of a four-bit float (a sign, two bits of exponent, one of mantissa), times two.
+constant char mxfp4_levels[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+// The exponent of the scale in a byte, four-bit floats.
+struct MXFP4Block {
+    enum : uint {
+        elements = 32,
+        bytes = 17
+    };
+    // Half of 2^(exponent - 127), since the levels are doubled; the two least are not normal floats.
+    static float scale(device const uchar *block, uint) {
+        const uint exponent = block[0];
+        return as_type<float>(exponent < 2 ? 0x00200000u << exponent : (exponent - 1) << 23);
+    }
+    static float offset(device const uchar *, uint) { return 0.0f; }
+    static float quant(device const uchar *block, uint part, uint i) {
+        return float(mxfp4_levels[four_bits(block + 1, part, i)]);
+    }
+};
+
+typedef Unpacked<Q4_1Block> Q4_1;
+typedef Unpacked<Q5_0Block> Q5_0;
+typedef Unpacked<Q5_1Block> Q5_1;
+typedef Unpacked<IQ4_NLBlock> IQ4_NL;
+typedef Unpacked<MXFP4Block> MXFP4;
+
+#endif
