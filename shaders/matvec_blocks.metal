@@ -43,6 +43,8 @@ kernel void matvec_blocks(constant MatvecArguments &arguments [[buffer(0)]],
     for (uint i = 0; i < Columns * rows_per_lane * half_block; i++) {
         sums[i / (rows_per_lane * half_block)][i / half_block % rows_per_lane][i % half_block] = 0.0f;
     }
+    // A vector holds elements of one block: vectors across blocks would gather them.
+    #pragma clang loop vectorize(disable)
     for (uint block = 0; block < k / block_elements; block++) {
         #pragma clang loop unroll(full)
         for (uint r = 0; r < rows_per_lane; r++) {

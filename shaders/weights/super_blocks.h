@@ -7,17 +7,17 @@
 
 // Two bits for each of 256 elements: a byte has those of four elements that are 32 apart.
 inline uint two_bits(device const uchar *bytes, uint part, uint i) {
-    return uint(bytes[part / 8 * 32 + part % 2 * 16 + i]) >> (part / 2 % 4 * 2) & 3;
+    return uint((bytes + ulong(part / 8 * 32 + part % 2 * 16))[i]) >> (part / 2 % 4 * 2) & 3;
 }
 
 // Four bits for each of 256 elements: a byte has those of two elements that are 32 apart.
 inline uint four_bits_of_256(device const uchar *bytes, uint part, uint i) {
-    return uint(bytes[part / 4 * 32 + part % 2 * 16 + i]) >> (part / 2 % 2 * 4) & 15;
+    return uint((bytes + ulong(part / 4 * 32 + part % 2 * 16))[i]) >> (part / 2 % 2 * 4) & 15;
 }
 
 // One bit for each of 256 elements: a byte has those of eight elements that are 32 apart.
 inline uint one_bit(device const uchar *bytes, uint part, uint i) {
-    return uint(bytes[part % 2 * 16 + i]) >> (part / 2) & 1;
+    return uint((bytes + ulong(part % 2 * 16))[i]) >> (part / 2) & 1;
 }
 
 // Four-bit scales and offsets of 16 parts, two bits of each element, a half scale and a half offset.
@@ -54,9 +54,9 @@ struct Q3_KBlock {
 // the lower bits of eight bytes; of the others four bits in the last four bytes, and two in the upper bits of the
 // eight.
 inline uint six_bits(device const uchar *scales, uint index, uint which) {
-    if (index < 4) return scales[index + 4 * which] & 63;
-    const uint low = uint(scales[index + 4]) >> (4 * which) & 15;
-    return low | (uint(scales[index - 4 + 4 * which]) >> 6) << 4;
+    const uint one = scales[index % 4 + 4 * which];
+    const uint other = scales[8 + index % 4];
+    return index < 4 ? one & 63 : (other >> (4 * which) & 15) | (one >> 6 << 4);
 }
 
 // A half scale and a half offset, six-bit scales and offsets of eight parts, four bits of each element.
@@ -101,7 +101,7 @@ struct Q6_KBlock {
     }
     static float offset(device const uchar *, uint) { return 0.0f; }
     static float quant(device const uchar *block, uint part, uint i) {
-        const uint low = uint(block[part / 8 * 64 + part % 4 * 16 + i]) >> (part / 4 % 2 * 4) & 15;
+        const uint low = uint((block + ulong(part / 8 * 64 + part % 4 * 16))[i]) >> (part / 4 % 2 * 4) & 15;
         return float(int(low | two_bits(block + 128, part, i) << 4) - 32);
     }
 };

@@ -35,22 +35,20 @@ template <typename Format> struct Unpacked {
         return result;
     }
     static Chunk load_tail(device const uchar *row, uint chunk, uint) { return load(row, chunk); }
-    static Block load_block(device const uchar *row, uint index) {
+    METAL_FUNC static Block load_block(device const uchar *row, uint index) {
         constexpr uint blocks = parts / 2;
         device const uchar *block = row + ulong(index / blocks) * Format::bytes;
         const uint part = index % blocks * 2;
         Block result;
         result.scale = 1.0f;
-        load_half(block, part, result.low);
-        load_half(block, part + 1, result.high);
+        const float low_scale = Format::scale(block, part), low_offset = Format::offset(block, part);
+        const float high_scale = Format::scale(block, part + 1), high_offset = Format::offset(block, part + 1);
+#pragma clang loop unroll(full)
+        for (uint i = 0; i < half_block; i++) {
+            result.low[i] = fma(Format::quant(block, part, i), low_scale, low_offset);
+            result.high[i] = fma(Format::quant(block, part + 1, i), high_scale, high_offset);
+        }
         return result;
-    }
-
-private:
-    static void load_half(device const uchar *block, uint part, thread float *values) {
-        const float scale = Format::scale(block, part);
-        const float offset = Format::offset(block, part);
-        for (uint i = 0; i < half_block; i++) values[i] = fma(Format::quant(block, part, i), scale, offset);
     }
 };
 
@@ -59,7 +57,7 @@ inline uint four_bits(device const uchar *bytes, uint part, uint i) { return uin
 
 // One more bit for each of 32 elements.
 inline uint fifth_bit(device const uchar *bits, uint part, uint i) {
-    return (uint(bits[2 * part + i / 8]) >> (i % 8) & 1) << 4;
+    return (uint(*(device const ushort *)(bits + 2 * part)) >> i & 1) << 4;
 }
 
 // A half scale, a half offset, four bits.
@@ -115,23 +113,23 @@ struct IQ4_NLBlock {
     }
 };
 
-// The numbers of a four-bit float (a sign, two bits of exponent, one of mantissa), times two.
-constant char mxfp4_levels[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-
 // The exponent of the scale in a byte, four-bit floats.
 struct MXFP4Block {
     enum : uint {
         elements = 32,
         bytes = 17
     };
-    // Half of 2^(exponent - 127), since the levels are doubled; the two least are not normal floats.
+    // 2^(exponent - 127), of which the least is not a normal float.
     static float scale(device const uchar *block, uint) {
         const uint exponent = block[0];
-        return as_type<float>(exponent < 2 ? 0x00200000u << exponent : (exponent - 1) << 23);
+        return as_type<float>(exponent == 0 ? 0x00400000u : exponent << 23);
     }
     static float offset(device const uchar *, uint) { return 0.0f; }
     static float quant(device const uchar *block, uint part, uint i) {
-        return float(mxfp4_levels[four_bits(block + 1, part, i)]);
+        // A sign, two bits of exponent, one of mantissa. In the places of a half the exponent is 14 too small, and what
+        // is not normal stays so.
+        const uint bits = four_bits(block + 1, part, i);
+        return float(as_type<half>(ushort((bits & 7) << 9 | (bits & 8) << 12))) * 16384.0f;
     }
 };
 

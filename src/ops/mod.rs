@@ -2,7 +2,7 @@
 //!
 //! | operation | call | kernel |
 //! |---|---|---|
-//! | product with f32, f16, Q8_0 or Q4_0 weights | [`Ops::linear`], [`Ops::linear_add`]; on tensors [`Ops::matmul_weights`], [`Ops::matmul_weights_add`] | `matvec.metal`, `matvec_blocks.metal`, `matmul.metal` |
+//! | product with weights of any [`WeightType`] | [`Ops::linear`], [`Ops::linear_add`]; on tensors [`Ops::matmul_weights`], [`Ops::matmul_weights_add`] | `matvec.metal`, `matvec_blocks.metal`, `matmul.metal` |
 //! | embedding rows | [`Ops::embed`] | `embed.metal` |
 //! | RMS norm, also with a residual added first | [`Ops::rms_norm`], [`Ops::add_rms_norm`] | `norm.metal` |
 //! | rotary embedding | [`Ops::rope`], [`rope_frequencies`] | `rope.metal` |

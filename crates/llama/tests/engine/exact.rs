@@ -200,7 +200,7 @@ fn llama_3_settings_equal_the_float64_forward_pass() {
 
 /// As many matrices as there are types: each has another.
 #[test]
-fn a_mixture_of_all_weight_types_equals_the_float64_forward_pass() {
+fn a_mixture_of_all_weight_types_is_exact() {
     let matrix_types = WeightType::ALL.map(|kind| {
         let of = TensorType::of(kind);
         assert_eq!(of.weight_type(), Some(kind));
@@ -218,7 +218,7 @@ fn a_mixture_of_all_weight_types_equals_the_float64_forward_pass() {
 
 /// What each type gives alone, with the tables of tokens too.
 #[test]
-fn common_weight_types_equal_the_float64_forward_pass() {
+fn common_weight_types_are_exact() {
     for matrix_type in [
         TensorType::F32,
         TensorType::F16,

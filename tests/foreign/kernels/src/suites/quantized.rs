@@ -207,7 +207,7 @@ fn vectors(file: &File, matrix: &Matrix) {
         );
         let mut arguments = vec![Arg::In(&matrix.input), Arg::In(&vectors), Arg::Out(&output)];
         arguments.extend(vector_arguments(matrix, count, 4));
-        let (rows, threads) = geometry(matrix.name);
+        let (rows, threads) = geometry(&matrix.name);
         let grid = groups((matrix.rows.div_ceil(rows), count, 1), (threads, 1, 1));
         // The tables of the non-linear formats.
         let memory = if matrix.name.starts_with("iq4") {
