@@ -15,6 +15,7 @@ mod info;
 mod launch;
 mod loading;
 mod memory;
+mod quantize;
 #[cfg(software_metal)]
 mod source;
 mod stress;
@@ -54,6 +55,8 @@ enum Command {
     Check(check::Arguments),
     /// Tell why a kernel is slow: how its threads accessed memory when it ran on the software Metal
     Analyze(analyze::Arguments),
+    /// Write a model with its matrices in a smaller format
+    Quantize(quantize::Arguments),
     /// Make, use and drop buffers for long, and watch that nothing grows
     Stress(stress::Arguments),
 }
@@ -117,6 +120,7 @@ fn main() -> ExitCode {
         #[cfg(software_metal)]
         Command::Check(arguments) => check::run(&arguments),
         Command::Analyze(arguments) => analyze::run(&arguments),
+        Command::Quantize(arguments) => quantize::run(&arguments),
         Command::Stress(arguments) => stress::run(&arguments),
     };
     outcome.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)

@@ -8,6 +8,7 @@
 //! | one text in the making: KV cache, position, logits | [`Session`] |
 //! | choice of the next token | [`sampling::Sampler`] |
 //! | prompt to text | [`Session::generate`] |
+//! | a file with its weights in a smaller format | [`quantize::quantize`] |
 //!
 //! ```no_run
 //! use std::ops::ControlFlow;
@@ -36,6 +37,7 @@ mod forward;
 mod generate;
 pub mod gguf;
 mod model;
+pub mod quantize;
 mod running;
 pub mod sampling;
 mod scratch;

@@ -7,6 +7,7 @@ mod check;
 mod commands;
 #[cfg(software_metal)]
 mod folder;
+mod quantize;
 #[cfg(software_metal)]
 mod sanitize;
 #[cfg(metal_backend)]

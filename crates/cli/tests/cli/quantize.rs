@@ -1,0 +1,119 @@
+//! `metal-bridge quantize`: what it writes, and that a mistake spoils no file.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use metal_bridge_llama::gguf::{Gguf, TensorType};
+use metal_bridge_workloads::synthetic::SyntheticModel;
+
+fn run(arguments: &[&str], folder: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_metal-bridge"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap()
+}
+
+/// A folder with a small model of floats, `model.gguf`.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let model = SyntheticModel {
+        layers: 1,
+        width: 64,
+        heads: 2,
+        kv_heads: 1,
+        head_dim: 32,
+        feed_forward: 96,
+        vocabulary: 320,
+        context: 64,
+        matrix_types: vec![TensorType::F32],
+        ..SyntheticModel::tiny_llama()
+    };
+    model.write(folder.path().join("model.gguf"), 3).unwrap();
+    folder
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_quantized_model_is_written_whole() {
+    let folder = folder();
+    let before = fs::metadata(folder.path().join("model.gguf"))
+        .unwrap()
+        .len();
+    for (format, kind) in [("Q4_0", TensorType::Q4_0), ("f16", TensorType::F16)] {
+        let output = run(
+            &["quantize", "model.gguf", "small.gguf", format],
+            folder.path(),
+        );
+        assert!(output.status.success(), "{output:?}");
+        let path = folder.path().join("small.gguf");
+        let small = Gguf::open(&path).unwrap();
+        assert_eq!(small.tensor("output.weight").unwrap().element_type(), kind);
+        assert_eq!(
+            small.tensor("output_norm.weight").unwrap().element_type(),
+            TensorType::F32
+        );
+        let expected = format!(
+            "small.gguf: 9 of 12 tensors are {}, {} bytes instead of {before}\n",
+            format.to_lowercase(),
+            fs::metadata(path).unwrap().len()
+        );
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
+        assert_eq!(names(folder.path()), ["model.gguf", "small.gguf"]);
+    }
+}
+
+#[test]
+fn a_model_may_be_quantized_in_its_place() {
+    let folder = folder();
+    let quantize = ["quantize", "model.gguf", "model.gguf", "q8_0"];
+    assert!(run(&quantize, folder.path()).status.success());
+    // What is quantized already stays so, and is named.
+    let output = run(
+        &["quantize", "model.gguf", "model.gguf", "q4_0"],
+        folder.path(),
+    );
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        output.status.success() && text.contains("0 of 12 tensors"),
+        "{text}"
+    );
+    assert!(text.contains("blk.0.attn_q.weight stays Q8_0\n"), "{text}");
+}
+
+#[test]
+fn mistakes_name_the_file_and_leave_none() {
+    let folder = folder();
+    fs::write(folder.path().join("text"), "not a model").unwrap();
+    for (arguments, code, message) in [
+        (["model.gguf", "small.gguf", "q4_k"], 2, "q4_k"),
+        (
+            ["missing.gguf", "small.gguf", "q4_0"],
+            1,
+            "missing.gguf: No such file",
+        ),
+        (["text", "small.gguf", "q4_0"], 1, "text: not a GGUF file"),
+        (
+            ["model.gguf", "nowhere/small.gguf", "q4_0"],
+            1,
+            "nowhere/small.gguf: ",
+        ),
+    ] {
+        let output = run(&[&["quantize"], &arguments[..]].concat(), folder.path());
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            output.status.code() == Some(code) && text.contains(message),
+            "{text}"
+        );
+        assert_eq!(names(folder.path()), ["model.gguf", "text"]);
+    }
+}

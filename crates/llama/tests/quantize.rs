@@ -1,0 +1,198 @@
+//! Files in smaller formats, against the reference's quantizers.
+
+use metal_bridge::ops::WeightType;
+use metal_bridge_llama::gguf::{Array, Gguf, GgufWriter, TensorType, Value};
+use metal_bridge_llama::quantize::{QuantizeError, quantize};
+use std::io::{self, Write};
+
+const POSSIBLE: [WeightType; 8] = [
+    WeightType::F16,
+    WeightType::BF16,
+    WeightType::Q8_0,
+    WeightType::Q4_0,
+    WeightType::Q4_1,
+    WeightType::Q5_0,
+    WeightType::Q5_1,
+    WeightType::MXFP4,
+];
+
+/// A file with some tensors, their dimensions, types and bytes.
+fn file(tensors: &[(&str, &[u64], TensorType, Vec<u8>)]) -> Gguf {
+    let mut writer = GgufWriter::with_alignment(64).unwrap();
+    let words = ["a", "b"].into_iter().collect();
+    writer
+        .metadata("general.architecture", Value::String("llama".into()))
+        .metadata("tokenizer.ggml.tokens", Value::Array(Array::String(words)))
+        .metadata("general.file_type", Value::U32(0));
+    for (name, dimensions, kind, _) in tensors {
+        writer.tensor(name, dimensions, *kind).unwrap();
+    }
+    open(|out| {
+        let mut data = tensors.iter();
+        writer.write(out, |_, out| out.write_all(&data.next().unwrap().3))
+    })
+}
+
+fn open(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Gguf {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    write(&mut file).unwrap();
+    Gguf::open(file.path()).unwrap()
+}
+
+fn quantized(input: &Gguf, kind: WeightType) -> (Gguf, Vec<String>) {
+    let mut kept = Vec::new();
+    let output = open(|out| {
+        let result = quantize(input, kind, out).map_err(io::Error::other)?;
+        kept = result.kept;
+        Ok(())
+    });
+    (output, kept)
+}
+
+fn bytes(file: &Gguf, name: &str) -> Vec<u8> {
+    file.tensor_bytes(file.tensor(name).unwrap()).unwrap()
+}
+
+fn floats(values: impl IntoIterator<Item = f32>) -> Vec<u8> {
+    values.into_iter().flat_map(f32::to_le_bytes).collect()
+}
+
+/// `data/quantized.py` made the file.
+#[test]
+fn each_format_has_the_bits_of_the_reference() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/quantized.gguf");
+    let reference = Gguf::open(path).unwrap();
+    let values = bytes(&reference, "F32");
+    let input = file(&[("x.weight", &[32, 64], TensorType::F32, values)]);
+    for kind in POSSIBLE {
+        let of = TensorType::of(kind);
+        let (output, kept) = quantized(&input, kind);
+        assert_eq!(kept, [""; 0]);
+        assert_eq!(output.tensor("x.weight").unwrap().element_type(), of);
+        let (found, expected) = (bytes(&output, "x.weight"), bytes(&reference, of.name()));
+        let size = found.len() / 64;
+        for (row, (found, expected)) in found.chunks(size).zip(expected.chunks(size)).enumerate() {
+            assert_eq!(found, expected, "{of}, row {row}");
+        }
+        assert_eq!(found.len(), expected.len());
+    }
+}
+
+#[test]
+fn halves_quantize_as_the_floats_that_they_are() {
+    let values: Vec<f32> = (0..64).map(|i| (i as f32 - 20.0) / 8.0).collect();
+    let of = |kind| {
+        let input = file(&[(
+            "x.weight",
+            &[64, 1],
+            TensorType::F32,
+            floats(values.clone()),
+        )]);
+        bytes(&quantized(&input, kind).0, "x.weight")
+    };
+    for kind in [WeightType::F16, WeightType::BF16] {
+        let input = file(&[("x.weight", &[64, 1], TensorType::of(kind), of(kind))]);
+        let (output, _) = quantized(&input, WeightType::Q5_1);
+        assert_eq!(bytes(&output, "x.weight"), of(WeightType::Q5_1));
+    }
+}
+
+#[test]
+fn what_is_no_matrix_of_floats_stays_as_it_is() {
+    let router = "blk.0.ffn_gate_inp.weight";
+    let tensors: [(&str, &[u64], TensorType, Vec<u8>); 5] = [
+        ("norm.weight", &[64], TensorType::F32, floats([1.0; 64])),
+        ("odd.weight", &[48, 2], TensorType::F32, floats([2.0; 96])),
+        (
+            "small.weight",
+            &[32, 2],
+            TensorType::of(WeightType::Q4_1),
+            vec![7; 40],
+        ),
+        (router, &[32, 4], TensorType::F32, floats([3.0; 128])),
+        (
+            "whole.weight",
+            &[32, 2, 2],
+            TensorType::F32,
+            floats([4.0; 128]),
+        ),
+    ];
+    let input = file(&tensors);
+    let (output, kept) = quantized(&input, WeightType::Q8_0);
+    assert_eq!(kept, ["odd.weight", "small.weight", router]);
+    for (name, dimensions, kind, data) in &tensors {
+        let tensor = output.tensor(name).unwrap();
+        assert_eq!(tensor.dimensions(), *dimensions);
+        if *name == "whole.weight" {
+            assert_eq!(tensor.element_type(), TensorType::Q8_0);
+        } else {
+            assert_eq!(tensor.element_type(), *kind);
+            assert_eq!(bytes(&output, name), *data);
+        }
+    }
+    assert_eq!(output.alignment(), 64);
+    assert_eq!(output.get("general.file_type"), Some(&Value::U32(7)));
+    assert_eq!(
+        output.get("general.quantization_version"),
+        Some(&Value::U32(2))
+    );
+    for key in ["general.architecture", "tokenizer.ggml.tokens"] {
+        assert_eq!(output.get(key), input.get(key));
+    }
+}
+
+#[test]
+fn weights_that_a_format_cannot_hold_are_named() {
+    let far = 40_000;
+    for (value, kind) in [
+        (f32::NAN, WeightType::Q4_0),
+        (f32::NEG_INFINITY, WeightType::BF16),
+        (65_600.0, WeightType::F16),
+        (-65_600.0, WeightType::Q4_1),
+        (1e7, WeightType::Q8_0),
+    ] {
+        let mut values = vec![1.0f32; 64_000];
+        values[far] = value;
+        let input = file(&[("x.weight", &[64, 1000], TensorType::F32, floats(values))]);
+        let error = quantize(&input, kind, io::sink()).unwrap_err();
+        assert!(
+            matches!(&error, QuantizeError::Value { index, .. } if *index == far as u64),
+            "{error}"
+        );
+        let text = format!(
+            "tensor \"x.weight\": element 40000 is {value}, which {} cannot hold",
+            TensorType::of(kind)
+        );
+        assert_eq!(error.to_string(), text);
+    }
+    let input = file(&[("x.weight", &[256, 1], TensorType::F32, floats([1.0; 256]))]);
+    let error = quantize(&input, WeightType::Q4_K, io::sink()).unwrap_err();
+    assert!(matches!(error, QuantizeError::Unsupported(_)), "{error}");
+}
+
+/// A disk that is full after some bytes.
+#[test]
+fn errors_of_the_output_are_reported() {
+    struct Full(usize);
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.0 < bytes.len() {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            self.0 -= bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let input = file(&[("x.weight", &[64, 2], TensorType::F32, floats([1.0; 128]))]);
+    for room in [0, 10, 200, 400] {
+        let error = quantize(&input, WeightType::Q8_0, Full(room)).unwrap_err();
+        assert!(
+            matches!(&error, QuantizeError::Io(error) if error.kind() == io::ErrorKind::StorageFull),
+            "{error}"
+        );
+    }
+}
