@@ -14,12 +14,14 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use metal_bridge::Device;
+use metal_bridge::ops::WeightType;
+use metal_bridge_llama::gguf::TensorType;
 use metal_bridge_llama::{self as llama, GenerateOptions, Generation, Model, Session};
 use metal_bridge_workloads::synthetic::SyntheticModel;
 use serde::Serialize;
 
 use super::failure::Failure;
-use super::{DevicesChoice, loading, memory};
+use super::{DevicesChoice, format, loading, memory};
 
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -38,6 +40,10 @@ pub struct Arguments {
     /// already, or without --model to a temporary file
     #[arg(long, value_name = "SHAPE")]
     synthetic: Option<Shape>,
+    /// Formats of the synthetic model's matrices, which take them in turn
+    #[arg(long, value_name = "FORMATS", value_delimiter = ',', requires = "synthetic", default_value = "q8_0",
+        ignore_case = true, value_parser = format::one_of(WeightType::ALL))]
+    formats: Vec<WeightType>,
     #[command(flatten)]
     devices: DevicesChoice,
     /// Tokens of the prompt
@@ -63,7 +69,7 @@ enum What {
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Shape {
-    /// TinyLlama 1.1B in Q8_0: 22 layers, 2048 wide, 1.2 GB
+    /// TinyLlama 1.1B: 22 layers, 2048 wide, 1.2 GB in Q8_0
     #[value(name = "tinyllama")]
     TinyLlama,
 }
@@ -127,7 +133,12 @@ fn model_file(arguments: &Arguments) -> Result<(PathBuf, Option<Temporary>), Fai
         "writing a synthetic model to {}",
         path.display()
     );
-    let written = SyntheticModel::tiny_llama().write(&path, 0);
+    let formats = arguments.formats.iter().copied();
+    let model = SyntheticModel {
+        matrix_types: formats.map(TensorType::of).collect(),
+        ..SyntheticModel::tiny_llama()
+    };
+    let written = model.write(&path, 0);
     written.map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
     Ok((path, temporary))
 }

@@ -7,6 +7,7 @@ mod bench;
 #[cfg(software_metal)]
 mod check;
 mod failure;
+mod format;
 mod generate;
 #[cfg(software_metal)]
 mod include_folders;

@@ -5,12 +5,12 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
 use metal_bridge::ops::WeightType;
 use metal_bridge_llama::gguf::Gguf;
-use metal_bridge_llama::quantize::quantize;
+use metal_bridge_llama::quantize::{FORMATS, quantize};
 
 use super::failure::Failure;
+use super::format;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -21,42 +21,8 @@ pub struct Arguments {
     #[arg(value_name = "OUTPUT")]
     output: PathBuf,
     /// The format of the matrices; vectors stay as they are
-    #[arg(value_enum, ignore_case = true)]
-    format: Format,
-}
-
-/// The formats that need no calibration and no search.
-#[derive(Clone, Copy, ValueEnum)]
-#[value(rename_all = "snake_case")]
-enum Format {
-    F16,
-    Bf16,
-    #[value(name = "q8_0")]
-    Q8_0,
-    #[value(name = "q4_0")]
-    Q4_0,
-    #[value(name = "q4_1")]
-    Q4_1,
-    #[value(name = "q5_0")]
-    Q5_0,
-    #[value(name = "q5_1")]
-    Q5_1,
-    Mxfp4,
-}
-
-impl Format {
-    fn weights(self) -> WeightType {
-        match self {
-            Format::F16 => WeightType::F16,
-            Format::Bf16 => WeightType::BF16,
-            Format::Q8_0 => WeightType::Q8_0,
-            Format::Q4_0 => WeightType::Q4_0,
-            Format::Q4_1 => WeightType::Q4_1,
-            Format::Q5_0 => WeightType::Q5_0,
-            Format::Q5_1 => WeightType::Q5_1,
-            Format::Mxfp4 => WeightType::MXFP4,
-        }
-    }
+    #[arg(ignore_case = true, value_parser = format::one_of(FORMATS))]
+    format: WeightType,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -76,7 +42,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .tempfile_in(folder)
         .map_err(|error| at(output, &error))?;
     let mut buffered = BufWriter::with_capacity(1 << 20, file.as_file_mut());
-    let result = quantize(&input, arguments.format.weights(), &mut buffered)
+    let result = quantize(&input, arguments.format, &mut buffered)
         .map_err(|error| at(&arguments.input, &error))?;
     drop(buffered);
     file.persist(output)
@@ -92,7 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         output.display(),
         result.quantized,
         input.tensors().len(),
-        arguments.format.weights().name(),
+        arguments.format.name(),
         size,
         input.file_size()
     )?;

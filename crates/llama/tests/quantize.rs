@@ -2,19 +2,8 @@
 
 use metal_bridge::ops::WeightType;
 use metal_bridge_llama::gguf::{Array, Gguf, GgufWriter, TensorType, Value};
-use metal_bridge_llama::quantize::{QuantizeError, quantize};
+use metal_bridge_llama::quantize::{FORMATS, QuantizeError, quantize};
 use std::io::{self, Write};
-
-const POSSIBLE: [WeightType; 8] = [
-    WeightType::F16,
-    WeightType::BF16,
-    WeightType::Q8_0,
-    WeightType::Q4_0,
-    WeightType::Q4_1,
-    WeightType::Q5_0,
-    WeightType::Q5_1,
-    WeightType::MXFP4,
-];
 
 /// A file with some tensors, their dimensions, types and bytes.
 fn file(tensors: &[(&str, &[u64], TensorType, Vec<u8>)]) -> Gguf {
@@ -64,7 +53,7 @@ fn each_format_has_the_bits_of_the_reference() {
     let reference = Gguf::open(path).unwrap();
     let values = bytes(&reference, "F32");
     let input = file(&[("x.weight", &[32, 64], TensorType::F32, values)]);
-    for kind in POSSIBLE {
+    for kind in FORMATS {
         let of = TensorType::of(kind);
         let (output, kept) = quantized(&input, kind);
         assert_eq!(kept, [""; 0]);

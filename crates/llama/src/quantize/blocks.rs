@@ -9,7 +9,6 @@ pub(super) type Quantizer = fn(values: &[f32], out: &mut Vec<u8>);
 /// The quantizer of a format; `None` if the format needs a search or a calibration.
 pub(super) fn quantizer(kind: WeightType) -> Option<Quantizer> {
     Some(match kind {
-        WeightType::F32 => |values, out| out.extend(values.iter().flat_map(|v| v.to_le_bytes())),
         WeightType::F16 => |values, out| out.extend(values.iter().flat_map(|v| half(*v))),
         WeightType::BF16 => |values, out| {
             out.extend(values.iter().flat_map(|v| bf16::from_f32(*v).to_le_bytes()));

@@ -1,7 +1,6 @@
 //! GGUF files in smaller formats: the matrices of a file in another [`WeightType`], bit for bit as the reference's quantizers
 //! make them.
-//!
-//! The formats are those that need no calibration and no search: F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1 and MXFP4.
+//! The formats ([`FORMATS`]) are those that need no calibration and no search.
 
 mod blocks;
 
@@ -11,6 +10,18 @@ use half::{bf16, f16};
 use metal_bridge::ops::WeightType;
 
 use crate::gguf::{Gguf, GgufError, GgufWriter, TensorInfo, TensorType, Value};
+
+/// The formats that [`quantize`] makes.
+pub const FORMATS: [WeightType; 8] = [
+    WeightType::F16,
+    WeightType::BF16,
+    WeightType::Q8_0,
+    WeightType::Q4_0,
+    WeightType::Q4_1,
+    WeightType::Q5_0,
+    WeightType::Q5_1,
+    WeightType::MXFP4,
+];
 
 /// Why a file cannot be quantized.
 #[derive(Debug, thiserror::Error)]
@@ -127,7 +138,6 @@ fn is_taken(tensor: &TensorInfo, kind: WeightType) -> bool {
 /// What `general.file_type` calls a file whose matrices have this format.
 fn file_type(kind: WeightType) -> Option<u32> {
     Some(match kind {
-        WeightType::F32 => 0,
         WeightType::F16 => 1,
         WeightType::Q4_0 => 2,
         WeightType::Q4_1 => 3,
