@@ -24,7 +24,7 @@ void smtl_enter_poll();
 const smtl_context *smtl_on_barrier(smtl_core *core, uint32_t site, const void *value, uint32_t memory);
 const smtl_context *smtl_on_exchange(smtl_core *core, uint32_t site, const void *value, uint32_t size);
 const smtl_context *smtl_on_finished(smtl_core *core);
-const smtl_context *smtl_on_poll(smtl_core *core, uint32_t site);
+const smtl_context *smtl_on_poll(smtl_core *core, uint32_t site, const void *caller);
 }
 
 #endif

@@ -134,6 +134,8 @@ void core::set_threadgroups(uint64_t linear) {
         blocks = launch.kernel->blocks || shuffle;
         threads_apart = blocks;
         thread = 0;
+        atomics_left = 0;
+        comparing_thread = ~0u;
     }
     thread_count = uint32_t(size.volume());
     if (blocks) {

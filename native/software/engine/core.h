@@ -89,11 +89,12 @@ struct core : smtl_core {
     const smtl_context *barrier(uint32_t site, uint32_t memory);
     const smtl_context *meet(uint32_t site, const void *value, uint32_t size);
     const smtl_context *finished();
-    const smtl_context *poll(uint32_t site);
+    const smtl_context *poll(uint32_t site, const void *caller);
 
     stack_set stacks;
     core *next_resident; /* a circle: those of the launch that are on this thread of the host */
     uint64_t threadgroups_run;
+    const void *poll_caller; /* the code of the last thread that waited for an atomic to change */
 
 private:
     void bind_launch(smtl::launch &launch);

@@ -201,7 +201,7 @@ bool resident_set::waits_in_vain() {
 
 void resident_set::fail_deadlock(const core &waiting) {
     if (launch_.checks != nullptr) {
-        launch_.checks->wait_in_vain(waiting.contexts[waiting.thread].instruction);
+        launch_.checks->wait_in_vain(waiting.poll_caller);
         if (const std::string &error = launch_.checks->error(); !error.empty())
             return launch_.fail(SMTL_FAILURE_TIMEOUT, error);
     }

@@ -40,6 +40,7 @@ SMTL_ALWAYS_INLINE void copy_value(unsigned char *to, const void *from, uint32_t
 }  // namespace
 
 void core::reset_threads() {
+    if (current->kernel->polls) std::fill_n(polls, thread_count, smtl_poll{});
     alive = thread_count;
     waiting_at_barrier = 0;
     polls_left = thread_count - 1;
@@ -295,8 +296,9 @@ const smtl_context *core::finished() {
 }
 
 /* A thread waits for an atomic to change. It can run, so the lanes of its simdgroup wait for it in exchanges. */
-const smtl_context *core::poll(uint32_t site) {
+const smtl_context *core::poll(uint32_t site, const void *caller) {
     poll_site = site;
+    poll_caller = caller;
     if (!threads_apart) part_threads();
     simdgroup_of(thread).polling |= lane_bit(thread);
     if (polls_left == 0) return complete_syncs() ? resume() : residents->next(*this);
@@ -372,6 +374,8 @@ const smtl_context *smtl_on_exchange(smtl_core *core, uint32_t site, const void 
     return static_cast<smtl::core *>(core)->meet(site, value, size);
 }
 
-const smtl_context *smtl_on_poll(smtl_core *core, uint32_t site) { return static_cast<smtl::core *>(core)->poll(site); }
+const smtl_context *smtl_on_poll(smtl_core *core, uint32_t site, const void *caller) {
+    return static_cast<smtl::core *>(core)->poll(site, caller);
+}
 
 const smtl_context *smtl_on_finished(smtl_core *core) { return static_cast<smtl::core *>(core)->finished(); }

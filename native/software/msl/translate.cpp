@@ -20,7 +20,6 @@
 #include "passes/spaces/member_spaces.h"
 #include "passes/metal_attributes.h"
 #include "passes/spaces/parameter_spaces.h"
-#include "passes/polls.h"
 #include "passes/pragmas.h"
 #include "passes/spaces/elements.h"
 #include "passes/spaces/results.h"
@@ -61,7 +60,6 @@ void run_passes(Source &source, Translation &translation) {
     if (!checking) edit_conditionals(source);
     if (!checking) qualify_results(source, declarations);
     if (!checking) qualify_strings(source);
-    if (!checking) edit_polls(source, declarations);
     if (!checking) move_members(source);
     if (checking) check_keywords(source);
     translation.math_mode_safe = edit_pragmas(source);

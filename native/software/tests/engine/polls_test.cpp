@@ -116,15 +116,6 @@ kernel void outside(device uint *x [[buffer(0)]], device atomic_uint *go [[buffe
         while (atomic_load_explicit(done, memory_order_relaxed) == 0) {}
     }
 }
-/* In loops as well, but nothing waits. */
-kernel void count_all(device atomic_uint *bins [[buffer(0)]], device uint *x [[buffer(1)]], uint i [[thread_position_in_grid]]) {
-    for (uint k = 0; k < 4; ++k) {
-        x[i * 4 + k] = atomic_fetch_add_explicit(&bins[k], 1u, memory_order_relaxed);
-        atomic_fetch_or_explicit(&bins[4], x[0], memory_order_relaxed);
-    }
-    const int seen = (int)atomic_load_explicit(&bins[4], memory_order_relaxed);
-    if (seen < 0) return;
-}
 kernel void beyond(device uint *x [[buffer(0)]], device atomic_uint *turn [[buffer(1)]], device const ulong *distance [[buffer(2)]],
                    uint group [[threadgroup_position_in_grid]]) {
     while (atomic_load_explicit(turn, memory_order_relaxed) == 0)
@@ -230,7 +221,6 @@ void waits_with_an_end(metal_program &program) {
 }
 
 void what_polls(metal_program &program) {
-    CHECK(!program.kernel("count_all")->polls && !program.kernel("count_all")->blocks);
     CHECK(program.kernel("backwards")->polls && !program.kernel("backwards")->blocks);
     CHECK(program.kernel("never")->polls && program.kernel("never")->blocks);
 }

@@ -11,7 +11,7 @@
 
 #include "command_request.h"
 
-#define SMTL_ABI_VERSION 5u
+#define SMTL_ABI_VERSION 6u
 
 /* Arenas are this large and aligned to it; the core lies at the start of its arena. */
 #define SMTL_ARENA_SIZE (uintptr_t(1) << 28)
@@ -90,11 +90,15 @@ enum smtl_touch : uint32_t {
     SMTL_TOUCH_COPY = 32, /* of whole objects, padding included */
 };
 
-/* What a thread read from an atomic last, in a loop that may wait for another value. */
+/* A step of a thread, which is an atomic function, and how others are compared with it; see polls.h. */
 struct smtl_poll {
     const volatile void *object;
-    uint64_t value;
-    uint32_t count; /* of its polls */
+    uint32_t value; /* what the function found */
+    uint16_t between; /* steps that pass uncompared */
+    uint8_t left; /* of the comparisons */
+    uint8_t stops : 6;
+    uint8_t stops_later : 1;
+    uint8_t changed : 1; /* the function has changed the value */
 };
 
 struct smtl_core;
@@ -188,9 +192,11 @@ struct smtl_core {
     void *const *buffers; /* SMTL_BUFFER_SLOTS addresses */
     void *threadgroup_memory[SMTL_BUFFER_SLOTS];
     void *static_memory; /* the kernel's own `threadgroup` variables */
-    uint32_t atomics_changed; /* not zero: a thread has changed an atomic in a loop; kernel code sets it */
+    uint32_t atomics_changed; /* not zero: a thread has changed an atomic; kernel code sets it */
+    int32_t atomics_left; /* atomic functions before one is compared with others */
+    uint32_t comparing_thread; /* the thread whose they are, of a threadgroup whose threads are not apart */
     smtl_context contexts[SMTL_THREADS_PER_THREADGROUP];
-    smtl_poll polls[SMTL_THREADS_PER_THREADGROUP]; /* of the threads that have polled */
+    smtl_poll polls[SMTL_THREADS_PER_THREADGROUP]; /* of kernels that poll */
 };
 
 enum smtl_parameter_kind : uint32_t {

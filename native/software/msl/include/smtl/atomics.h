@@ -126,201 +126,103 @@ template <class T, class Modify> SMTL_INLINE T atomic_update(T *object, metal::m
     }
 }
 
-template <class T>
-SMTL_INLINE T atomic_minimum(volatile metal::_atomic<T> *object, T operand, metal::memory_order order) {
-    return atomic_update(updated_in(object, order), order,
-                         [operand](T before) { return operand < before ? operand : before; });
-}
-template <class T>
-SMTL_INLINE T atomic_maximum(volatile metal::_atomic<T> *object, T operand, metal::memory_order order) {
-    return atomic_update(updated_in(object, order), order,
-                         [operand](T before) { return before < operand ? operand : before; });
+template <class T> SMTL_INLINE bool same_bits(T a, T b) { return __builtin_memcmp(&a, &b, sizeof(T)) == 0; }
+
+/* `can_change` is false where the function reads the value and does nothing else. */
+template <class T> SMTL_INLINE T updated(const volatile void *object, T before, T after, bool can_change, site where) {
+    const step kept = can_change ? step::kept : step::read;
+    count_step(object, before, after, same_bits(before, after) ? kept : step::changed, where);
+    return found(before);
 }
 
 }  // namespace smtl
 
 namespace metal {
 
-template <class T>
-SMTL_INLINE void atomic_store_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> desired, memory_order order)
-    SMTL_ATOMIC_ACCESSED("atomic_store_explicit") {
+/* Begins an atomic function, which knows where it is called. Another has the parameters of Metal's alone, for those who
+ * take its address. */
+#define SMTL_ATOMIC_PARAMETERS(...) __VA_ARGS__
+#define SMTL_ATOMIC_FUNCTION(result, name, parameters, arguments, checks)                                \
+    template <class T> SMTL_INLINE result name(SMTL_ATOMIC_PARAMETERS parameters) checks {               \
+        return name(SMTL_ATOMIC_PARAMETERS arguments, smtl::site());                                     \
+    }                                                                                                    \
+    template <class T>                                                                                   \
+    SMTL_INLINE result name(SMTL_ATOMIC_PARAMETERS parameters, smtl::site where = smtl::site(SMTL_HERE)) \
+        __attribute__((enable_if(true, "rather than the other"))) checks
+
+SMTL_ATOMIC_FUNCTION(void, atomic_store_explicit,
+                     (volatile _atomic<T> * object, smtl::not_deduced<T> desired, memory_order order),
+                     (object, desired, order), SMTL_ATOMIC_ACCESSED("atomic_store_explicit")) {
     smtl::store_atomic(smtl::stored_in(object, order), desired, order);
+    smtl::count_step(object, desired, desired, smtl::step::stored, where);
 }
 
-template <class T>
-SMTL_INLINE T atomic_load_explicit(const volatile _atomic<T> *object, memory_order order)
-    SMTL_ATOMIC_ACCESSED("atomic_load_explicit") {
-    return smtl::load_atomic(smtl::read_in(object, order), order);
-}
-
-template <class T>
-SMTL_INLINE T atomic_exchange_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> desired, memory_order order)
-    SMTL_ATOMIC_ACCESSED("atomic_exchange_explicit") {
-    T result;
-    __atomic_exchange(smtl::updated_in(object, order), &desired, &result, order);
-    return result;
-}
-
-template <class T>
-SMTL_INLINE bool atomic_compare_exchange_weak_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> *expected,
-                                                       smtl::not_deduced<T> desired, memory_order success,
-                                                       memory_order failure)
-    SMTL_ATOMIC_TYPES("atomic_compare_exchange_weak_explicit", "atomic_int, atomic_uint, atomic_bool and atomic_float",
-                      int, unsigned, bool, float) SMTL_ATOMIC_ORDER(success) SMTL_ATOMIC_ORDER(failure) {
-    return __atomic_compare_exchange(smtl::updated_in(object, success), expected, &desired, true, success, failure);
-}
-
-template <class T>
-SMTL_INLINE T atomic_fetch_add_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order)
-    SMTL_ATOMIC_ADDED("atomic_fetch_add_explicit") {
-    if constexpr (__is_integral(T))
-        return __atomic_fetch_add(smtl::updated_in(object, order), operand, order);
-    else
-        return smtl::atomic_update(smtl::updated_in(object, order), order,
-                                   [operand](T before) { return T(before + operand); });
-}
-
-template <class T>
-SMTL_INLINE T atomic_fetch_sub_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order)
-    SMTL_ATOMIC_ADDED("atomic_fetch_sub_explicit") {
-    if constexpr (__is_integral(T))
-        return __atomic_fetch_sub(smtl::updated_in(object, order), operand, order);
-    else
-        return smtl::atomic_update(smtl::updated_in(object, order), order,
-                                   [operand](T before) { return T(before - operand); });
-}
-
-template <class T>
-SMTL_INLINE T atomic_fetch_and_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order)
-    SMTL_ATOMIC_INTEGER("atomic_fetch_and_explicit") {
-    return __atomic_fetch_and(smtl::updated_in(object, order), operand, order);
-}
-
-template <class T>
-SMTL_INLINE T atomic_fetch_or_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order)
-    SMTL_ATOMIC_INTEGER("atomic_fetch_or_explicit") {
-    return __atomic_fetch_or(smtl::updated_in(object, order), operand, order);
-}
-
-template <class T>
-SMTL_INLINE T atomic_fetch_xor_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order)
-    SMTL_ATOMIC_INTEGER("atomic_fetch_xor_explicit") {
-    return __atomic_fetch_xor(smtl::updated_in(object, order), operand, order);
-}
-
-template <class T>
-SMTL_INLINE T atomic_fetch_min_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order)
-    SMTL_ATOMIC_INTEGER("atomic_fetch_min_explicit") {
-    return smtl::atomic_minimum(object, operand, order);
-}
-
-template <class T>
-SMTL_INLINE T atomic_fetch_max_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order)
-    SMTL_ATOMIC_INTEGER("atomic_fetch_max_explicit") {
-    return smtl::atomic_maximum(object, operand, order);
-}
-
-/* 64-bit minimum and maximum, without the value before. */
-template <class T>
-SMTL_INLINE void atomic_min_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order)
-    SMTL_ATOMIC_LONG("atomic_min_explicit") {
-    smtl::atomic_minimum(object, operand, order);
-}
-
-template <class T>
-SMTL_INLINE void atomic_max_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order)
-    SMTL_ATOMIC_LONG("atomic_max_explicit") {
-    smtl::atomic_maximum(object, operand, order);
-}
-
-/* The same functions where the translation has found them in a loop. */
-template <class T>
-SMTL_INLINE T atomic_load_explicit(const volatile _atomic<T> *object, memory_order order, smtl::in_loop where)
-    SMTL_ATOMIC_ACCESSED("atomic_load_explicit") {
+SMTL_ATOMIC_FUNCTION(T, atomic_load_explicit, (const volatile _atomic<T> *object, memory_order order), (object, order),
+                     SMTL_ATOMIC_ACCESSED("atomic_load_explicit")) {
     const T value = smtl::load_atomic(smtl::read_in(object, order), order);
-    smtl::poll(object, value, where);
-    return value;
+    smtl::count_step(object, value, value, smtl::step::read, where);
+    return smtl::found(value);
 }
 
-template <class T>
-SMTL_INLINE T atomic_exchange_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> desired, memory_order order,
-                                       smtl::in_loop where) SMTL_ATOMIC_ACCESSED("atomic_exchange_explicit") {
+SMTL_ATOMIC_FUNCTION(T, atomic_exchange_explicit,
+                     (volatile _atomic<T> * object, smtl::not_deduced<T> desired, memory_order order),
+                     (object, desired, order), SMTL_ATOMIC_ACCESSED("atomic_exchange_explicit")) {
     T before;
     __atomic_exchange(smtl::updated_in(object, order), &desired, &before, order);
-    smtl::poll_unless(__builtin_memcmp(&before, &desired, sizeof(T)) != 0, object, before, where);
-    return before;
+    return smtl::updated(object, before, desired, false, where);
 }
 
-template <class T>
-SMTL_INLINE bool atomic_compare_exchange_weak_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> *expected,
-                                                       smtl::not_deduced<T> desired, memory_order success,
-                                                       memory_order failure, smtl::in_loop where)
-    SMTL_ATOMIC_TYPES("atomic_compare_exchange_weak_explicit", "atomic_int, atomic_uint, atomic_bool and atomic_float",
-                      int, unsigned, bool, float) SMTL_ATOMIC_ORDER(success) SMTL_ATOMIC_ORDER(failure) {
-    if (__atomic_compare_exchange(smtl::updated_in(object, success), expected, &desired, true, success, failure)) {
-        smtl::current_core()->atomics_changed = 1;
-        return true;
+SMTL_ATOMIC_FUNCTION(bool, atomic_compare_exchange_weak_explicit,
+                     (volatile _atomic<T> * object, smtl::not_deduced<T> *expected, smtl::not_deduced<T> desired,
+                      memory_order success, memory_order failure),
+                     (object, expected, desired, success, failure),
+                     SMTL_ATOMIC_TYPES("atomic_compare_exchange_weak_explicit",
+                                       "atomic_int, atomic_uint, atomic_bool and atomic_float", int, unsigned, bool,
+                                       float) SMTL_ATOMIC_ORDER(success) SMTL_ATOMIC_ORDER(failure)) {
+    T before = *expected;
+    const bool exchanged =
+        __atomic_compare_exchange(smtl::updated_in(object, success), &before, &desired, true, success, failure);
+    *expected = smtl::updated(object, before, exchanged ? desired : before, false, where);
+    return smtl::found(exchanged);
+}
+
+/* `after` says what the function leaves, and `native` whether the hardware has an instruction for it. */
+#define SMTL_ATOMIC_FETCH(name, checks, native, after, can_change)                                         \
+    SMTL_ATOMIC_FUNCTION(T, atomic_fetch_##name##_explicit,                                                \
+                         (volatile _atomic<T> * object, smtl::not_deduced<T> operand, memory_order order), \
+                         (object, operand, order), checks("atomic_fetch_" #name "_explicit")) {            \
+        const auto modify = [operand](T before) { return T(after); };                                      \
+        T *const value = smtl::updated_in(object, order);                                                  \
+        T before;                                                                                          \
+        if constexpr (native && __is_integral(T))                                                          \
+            before = __atomic_fetch_##name(value, operand, order);                                         \
+        else                                                                                               \
+            before = smtl::atomic_update(value, order, modify);                                            \
+        return smtl::updated(object, before, modify(before), can_change, where);                           \
     }
-    smtl::poll(object, *expected, where);
-    return false;
-}
+SMTL_ATOMIC_FETCH(add, SMTL_ATOMIC_ADDED, true, before + operand, operand != T(0))
+SMTL_ATOMIC_FETCH(sub, SMTL_ATOMIC_ADDED, true, before - operand, operand != T(0))
+SMTL_ATOMIC_FETCH(and, SMTL_ATOMIC_INTEGER, true, before &operand, operand != T(-1))
+SMTL_ATOMIC_FETCH(or, SMTL_ATOMIC_INTEGER, true, before | operand, operand != T(0))
+SMTL_ATOMIC_FETCH(xor, SMTL_ATOMIC_INTEGER, true, before ^ operand, operand != T(0))
+SMTL_ATOMIC_FETCH(min, SMTL_ATOMIC_INTEGER, false, operand < before ? operand : before, true)
+SMTL_ATOMIC_FETCH(max, SMTL_ATOMIC_INTEGER, false, before < operand ? operand : before, true)
+#undef SMTL_ATOMIC_FETCH
 
-#define SMTL_FETCH_IN_LOOP(name, types, changes)                                                            \
-    template <class T>                                                                                      \
-    SMTL_INLINE T atomic_fetch_##name##_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, \
-                                                 memory_order order, smtl::in_loop where)                   \
-        types("atomic_fetch_" #name "_explicit") {                                                          \
-        const T before = atomic_fetch_##name##_explicit(object, operand, order);                            \
-        smtl::poll_unless(changes, object, before, where);                                                  \
-        return before;                                                                                      \
-    }                                                                                                       \
-    template <class T>                                                                                      \
-    SMTL_INLINE T atomic_fetch_##name##_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, \
-                                                 memory_order order, smtl::in_statement)                    \
-        types("atomic_fetch_" #name "_explicit") {                                                          \
-        return atomic_fetch_##name##_explicit(object, operand, order);                                      \
+/* 64-bit minimum and maximum, without the value before. */
+#define SMTL_ATOMIC_LIMIT(name, after)                                                                     \
+    SMTL_ATOMIC_FUNCTION(void, atomic_##name##_explicit,                                                   \
+                         (volatile _atomic<T> * object, smtl::not_deduced<T> operand, memory_order order), \
+                         (object, operand, order), SMTL_ATOMIC_LONG("atomic_" #name "_explicit")) {        \
+        const auto modify = [operand](T before) { return T(after); };                                      \
+        const T before = smtl::atomic_update(smtl::updated_in(object, order), order, modify);              \
+        smtl::updated(object, before, modify(before), true, where);                                        \
     }
-SMTL_FETCH_IN_LOOP(add, SMTL_ATOMIC_ADDED, operand != T(0))
-SMTL_FETCH_IN_LOOP(sub, SMTL_ATOMIC_ADDED, operand != T(0))
-SMTL_FETCH_IN_LOOP(and, SMTL_ATOMIC_INTEGER, (before & ~operand) != T(0))
-SMTL_FETCH_IN_LOOP(or, SMTL_ATOMIC_INTEGER, (operand & ~before) != T(0))
-SMTL_FETCH_IN_LOOP(xor, SMTL_ATOMIC_INTEGER, operand != T(0))
-SMTL_FETCH_IN_LOOP(min, SMTL_ATOMIC_INTEGER, operand < before)
-SMTL_FETCH_IN_LOOP(max, SMTL_ATOMIC_INTEGER, before < operand)
-#undef SMTL_FETCH_IN_LOOP
-
-template <class T>
-SMTL_INLINE void atomic_store_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> desired, memory_order order,
-                                       smtl::in_statement) SMTL_ATOMIC_ACCESSED("atomic_store_explicit") {
-    atomic_store_explicit(object, desired, order);
-}
-
-template <class T>
-SMTL_INLINE T atomic_exchange_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> desired, memory_order order,
-                                       smtl::in_statement) SMTL_ATOMIC_ACCESSED("atomic_exchange_explicit") {
-    return atomic_exchange_explicit(object, desired, order);
-}
-
-template <class T>
-SMTL_INLINE bool atomic_compare_exchange_weak_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> *expected,
-                                                       smtl::not_deduced<T> desired, memory_order success,
-                                                       memory_order failure, smtl::in_statement)
-    SMTL_ATOMIC_TYPES("atomic_compare_exchange_weak_explicit", "atomic_int, atomic_uint, atomic_bool and atomic_float",
-                      int, unsigned, bool, float) SMTL_ATOMIC_ORDER(success) SMTL_ATOMIC_ORDER(failure) {
-    return atomic_compare_exchange_weak_explicit(object, expected, desired, success, failure);
-}
-
-template <class T>
-SMTL_INLINE void atomic_min_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order,
-                                     smtl::in_statement) SMTL_ATOMIC_LONG("atomic_min_explicit") {
-    atomic_min_explicit(object, operand, order);
-}
-
-template <class T>
-SMTL_INLINE void atomic_max_explicit(volatile _atomic<T> *object, smtl::not_deduced<T> operand, memory_order order,
-                                     smtl::in_statement) SMTL_ATOMIC_LONG("atomic_max_explicit") {
-    atomic_max_explicit(object, operand, order);
-}
+SMTL_ATOMIC_LIMIT(min, operand < before ? operand : before)
+SMTL_ATOMIC_LIMIT(max, before < operand ? operand : before)
+#undef SMTL_ATOMIC_LIMIT
+#undef SMTL_ATOMIC_FUNCTION
+#undef SMTL_ATOMIC_PARAMETERS
 
 template <class Flags>
 SMTL_INLINE void atomic_thread_fence(Flags flags, memory_order order, thread_scope = thread_scope_device) {

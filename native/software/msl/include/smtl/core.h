@@ -34,15 +34,19 @@ SMTL_LIBRARY_VARIABLE static bool blocking = false;
 SMTL_LIBRARY_VARIABLE static bool polling = false;
 
 #if defined(__aarch64__)
-#define SMTL_MARK(section, flag) \
-    asm volatile(".pushsection " section ",\"a\"\n.balign 8\n.xword %c0 - .\n.popsection" ::"S"(&flag))
+#define SMTL_MARK(section, flag) ".pushsection " section ",\"a\"\n.balign 8\n.xword %c[" #flag "] - .\n.popsection"
+#define SMTL_FLAG(flag) [flag] "S"(&flag)
 #else
-#define SMTL_MARK(section, flag) \
-    asm volatile(".pushsection " section ",\"a\"\n.balign 8\n.quad %c0 - .\n.popsection" ::"i"(&flag))
+#define SMTL_MARK(section, flag) ".pushsection " section ",\"a\"\n.balign 8\n.quad %c[" #flag "] - .\n.popsection"
+#define SMTL_FLAG(flag) [flag] "i"(&flag)
 #endif
-SMTL_INLINE void mark_blocking() { SMTL_MARK("smtl_blocking", blocking); }
-SMTL_INLINE void mark_polling() { SMTL_MARK("smtl_polling", polling); }
+SMTL_INLINE void mark_blocking() { asm volatile(SMTL_MARK("smtl_blocking", blocking)::SMTL_FLAG(blocking)); }
+/* Stays where anybody uses the value. */
+template <class T> SMTL_INLINE void mark_polling(T &value) {
+    asm(SMTL_MARK("smtl_polling", polling) : "+r"(value) : SMTL_FLAG(polling));
+}
 #undef SMTL_MARK
+#undef SMTL_FLAG
 
 /* A thread never leaves its stack, so that this is as good as a constant within a thread. */
 SMTL_INLINE smtl_core *current_core() {

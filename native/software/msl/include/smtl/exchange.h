@@ -11,10 +11,10 @@ constexpr uint32_t all_lanes = ~0u;
 
 /* The position of a call in the source, in source order: macros make lines of some thousand columns. Default arguments
  * of this form are evaluated at the call. */
-#define SMTL_SITE                                                                                           \
-    uint32_t site =                                                                                         \
-        (uint32_t(__builtin_LINE()) % (SMTL_TURN_SITE >> SMTL_SITE_COLUMN_BITS) << SMTL_SITE_COLUMN_BITS) + \
-        uint32_t(__builtin_COLUMN()) % (1u << SMTL_SITE_COLUMN_BITS)
+#define SMTL_HERE                                                                                        \
+    ((uint32_t(__builtin_LINE()) % (SMTL_TURN_SITE >> SMTL_SITE_COLUMN_BITS) << SMTL_SITE_COLUMN_BITS) + \
+     uint32_t(__builtin_COLUMN()) % (1u << SMTL_SITE_COLUMN_BITS))
+#define SMTL_SITE uint32_t site = SMTL_HERE
 
 template <class T> SMTL_INLINE smtl_exchange *meet(uint32_t site, const T &value) {
     static_assert(sizeof(T) <= SMTL_EXCHANGE_VALUE_SIZE, "too large a value for an exchange between lanes");
