@@ -1,5 +1,6 @@
 //! [`NestedKernels`]: functions, the queue of their launches, and how a run is encoded.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::HEADER;
@@ -51,6 +52,8 @@ pub struct NestedKernels {
     /// Held while a run is encoded, and by `run` and `run_by_cpu` until they have read its outcome. Guards of the buffers
     /// alone would leave gaps: between the roots and the first encoder, and between two levels by the CPU.
     turn: Mutex<()>,
+    /// The queue and the ranges are those of a run: nothing has written them before the first.
+    pub(super) begun: AtomicBool,
 }
 
 pub(super) fn out_of_range(function: &'static str, message: String) -> Error {
@@ -119,6 +122,7 @@ impl NestedKernels {
             commands,
             encode_level,
             turn: Mutex::new(()),
+            begun: AtomicBool::new(false),
         })
     }
 
@@ -226,6 +230,8 @@ impl NestedKernels {
         queue[..HEADER_BYTES].copy_from_slice(bytemuck::bytes_of(&header));
         let launches: &[u8] = bytemuck::cast_slice(roots);
         queue[HEADER_BYTES..][..launches.len()].copy_from_slice(launches);
+        drop(queue);
+        self.begun.store(true, Ordering::Release);
         Ok(())
     }
 

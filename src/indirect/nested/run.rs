@@ -1,5 +1,6 @@
 //! [`NestedRun`]: how a run of nested kernels ended, and what it took.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::launch::{HEADER_BYTES, NestedLaunch, QueueHeader};
@@ -73,9 +74,13 @@ impl NestedKernels {
     ///
     /// [`Error::OutOfRange`] if launches found no place in the queue, or if launches are left after the last level;
     /// [`Error::InvalidArgument`] if launches named a function or a threadgroup that there cannot be. Such launches have
-    /// not run; all others have. Those of a wait for a buffer.
+    /// not run; all others have. [`Error::InvalidState`] before a run was encoded. Those of a wait for a buffer.
     pub fn outcome(&self) -> Result<NestedRun> {
         const FUNCTION: &str = "NestedKernels::outcome";
+        if !self.begun.load(Ordering::Acquire) {
+            let message = "no run was encoded";
+            return Err(Error::InvalidState(Failure::new(FUNCTION, message)));
+        }
         let header = self.header()?;
         let launches = self.limits.launches;
         if header.dropped > 0 {

@@ -50,6 +50,19 @@ fn overflows_of_the_queue_and_of_levels_are_errors() {
 }
 
 #[test]
+fn before_a_run_there_is_no_outcome() {
+    let kernels = kernels("spread", 4, 1);
+    let no_run = |error: &Error| matches!(error, Error::InvalidState(_));
+    assert_error(kernels.outcome(), no_run, "no run was encoded");
+    let launched = filled(&[0u32]);
+    let too_many = [spread(0, 0, 1, 1); 5];
+    run_from(&kernels, true, &too_many, &[&launched]).unwrap_err();
+    assert_error(kernels.outcome(), no_run, "no run was encoded");
+    run_from(&kernels, true, &[], &[&launched]).unwrap();
+    assert_eq!(kernels.outcome().unwrap().launches, 0);
+}
+
+#[test]
 fn launches_that_cannot_run_are_counted() {
     for by_gpu in [true, false] {
         let launched = filled(&[0u32]);
