@@ -54,7 +54,7 @@ public:
 private:
     struct Template {
         std::vector<KernelParameter> parameters;
-        std::string thread_limit;  // the name of a variable template, as long as the kernel's own parameters
+        ThreadLimit limit;  // the name of a variable template, as long as the kernel's own parameters
         // Template arguments, without and with those that have defaults.
         std::size_t needed_arguments = 0;
         std::size_t most_arguments = 0;
@@ -63,7 +63,7 @@ private:
     std::string parameter_types(Range parameters) const;
     void refuse_results(const Declaration &declaration);
     std::string register_kernel(const Scope &scope, Index at, std::string name, const std::string &address,
-                                std::vector<KernelParameter> parameters, const std::string &thread_limit);
+                                std::vector<KernelParameter> parameters, ThreadLimit thread_limit);
 
     Source &source_;
     ProgramConstants &constants_;
@@ -77,7 +77,7 @@ private:
 // Notes the kernel and returns the declarations by which the rest of the compiler finds it.
 std::string KernelDefinitions::register_kernel(const Scope &scope, Index at, std::string name,
                                                const std::string &address, std::vector<KernelParameter> parameters,
-                                               const std::string &thread_limit) {
+                                               ThreadLimit thread_limit) {
     if (!addresses_.emplace(name, address).second) {
         source_.problem(at, "a kernel named '" + name + "' is already defined");
         return {};
@@ -92,14 +92,14 @@ std::string KernelDefinitions::register_kernel(const Scope &scope, Index at, std
     std::string text =
         " [[maybe_unused]] static constexpr auto " + identifier + " = " + address + "->*::smtl::kernel_address;";
     text += " [[maybe_unused]] static constexpr unsigned " + indices + "[] = {" + describe_indices(parameters) + "};";
-    std::string limit;
-    if (!thread_limit.empty()) {
-        limit = "smtl_limit_" + number;
-        text += " [[maybe_unused]] static constexpr unsigned " + limit + " = (" + thread_limit + ");";
-        limit = qualified(scope, limit);
+    if (!thread_limit.expression.empty()) {
+        const std::string limit = "smtl_limit_" + number;
+        text += " [[maybe_unused]] static constexpr unsigned " + limit + " = ::smtl::written_index(" +
+                thread_limit.expression + ");";
+        thread_limit.expression = qualified(scope, limit);
     }
     translation_.kernels.push_back({std::move(name), scope, qualified(scope, identifier), qualified(scope, indices),
-                                    std::move(limit), std::move(parameters)});
+                                    std::move(thread_limit), std::move(parameters)});
     return text;
 }
 
@@ -152,10 +152,11 @@ void KernelDefinitions::define(const Declaration &declaration) {
         }
         if (!declaration.thread_limit.empty() && !source_.checking()) {
             // The limit may depend on what the kernel is instantiated with.
-            pattern.thread_limit = "smtl_template_limit_" + std::to_string(body_end);
+            pattern.limit = {"smtl_template_limit_" + std::to_string(body_end), declaration.thread_limit.begin};
             source_[body_end].appended += " template <" + source_.written(*declaration.template_parameters) +
-                                          "> [[maybe_unused]] constexpr unsigned " + pattern.thread_limit + " = (" +
-                                          source_.spelling(declaration.thread_limit) + ");";
+                                          "> [[maybe_unused]] constexpr unsigned " + pattern.limit.expression +
+                                          " = ::smtl::written_index(" + source_.spelling(declaration.thread_limit) +
+                                          ");";
         }
         constexpr std::size_t most_overloads = 256;  // each instantiation looks at them all
         if (templates_[name].size() == most_overloads)
@@ -174,9 +175,9 @@ void KernelDefinitions::define(const Declaration &declaration) {
     // Of the functions with one name, the type chooses.
     if (first_uses_.at(source_[declaration.name_begin].text) < declaration.name_begin)
         address = "static_cast<void (*)(" + parameter_types(*declaration.parameters) + ")>(" + address + ")";
-    source_[body_end].appended +=
-        register_kernel(*declaration.scope, declaration.name_begin, std::move(host_name), address,
-                        std::move(parameters), source_.spelling(declaration.thread_limit));
+    source_[body_end].appended += register_kernel(
+        *declaration.scope, declaration.name_begin, std::move(host_name), address, std::move(parameters),
+        {source_.spelling(declaration.thread_limit), declaration.thread_limit.begin});
 }
 
 // `template [[host_name("x")]] kernel void f<float>(...);` and `template [[host_name("x")]] kernel type f<float>;`
@@ -237,9 +238,9 @@ void KernelDefinitions::instantiate(const Declaration &declaration) {
                       parameters[i].condition + "(); }";
         parameters[i].condition = "::" + qualified(*declaration.scope, condition);
     }
-    std::string thread_limit = source_.spelling(declaration.thread_limit);
-    if (thread_limit.empty() && pattern && !pattern->thread_limit.empty() && count >= pattern->needed_arguments)
-        thread_limit = scope + pattern->thread_limit + "<" + source_.written(arguments) + ">";
+    ThreadLimit limit{source_.spelling(declaration.thread_limit), declaration.thread_limit.begin};
+    if (limit.expression.empty() && pattern && !pattern->limit.expression.empty() && count >= pattern->needed_arguments)
+        limit = {scope + pattern->limit.expression + "<" + source_.written(arguments) + ">", pattern->limit.token};
     std::string host_name = declaration.host_name.empty() ? qualified(*declaration.scope, name) : declaration.host_name;
     // What is only checked stays an explicit instantiation of C++, now that `kernel` and the attributes are gone.
     const std::string address =
@@ -248,7 +249,7 @@ void KernelDefinitions::instantiate(const Declaration &declaration) {
     // An instantiation may be repeated.
     if (const auto known = addresses_.find(host_name); known == addresses_.end() || known->second != address)
         registered = register_kernel(*declaration.scope, declaration.name_begin, std::move(host_name), address,
-                                     std::move(parameters), thread_limit);
+                                     std::move(parameters), std::move(limit));
     if (source_.checking()) return;
     source_.erase({declaration.begin, semicolon});
     source_[semicolon].appended += conditions + registered;

@@ -57,6 +57,14 @@ public:
         }
     }
 
+    void look_at(const Kernel &kernel, std::uint32_t thread_limit) {
+        const ThreadLimit &written = kernel.thread_limit;
+        if (written.expression.empty() || (thread_limit >= 1 && thread_limit <= SMTL_THREADS_PER_THREADGROUP)) return;
+        const std::string number = thread_limit == UINT32_MAX ? "" : ", not " + std::to_string(thread_limit);
+        add(written.token, "[[max_total_threads_per_threadgroup]] of '" + kernel.name +
+                               "' needs an integer from 1 to " + std::to_string(SMTL_THREADS_PER_THREADGROUP) + number);
+    }
+
     void look_at(const FunctionConstant &constant, const ConstantFacts &facts) {
         if (facts.data_type == 0)
             add(constant.token, "[[function_constant]] needs a scalar or a vector, and '" + constant.name +
@@ -85,8 +93,10 @@ private:
 
 std::vector<Problem> find_misplaced_arguments(const Translation &translation, const Reflection &reflection) {
     Inspection inspection(translation.source);
-    for (std::size_t i = 0; i < reflection.kernels.size(); ++i)
+    for (std::size_t i = 0; i < reflection.kernels.size(); ++i) {
         inspection.look_at(reflection.kernels[i], reflection.parameters[i]);
+        inspection.look_at(reflection.kernels[i], reflection.thread_limits[i]);
+    }
     for (std::size_t i = 0; i < reflection.constants.size(); ++i)
         inspection.look_at(translation.constants[i], reflection.constant_facts[i]);
     return inspection.take();

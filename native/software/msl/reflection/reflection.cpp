@@ -46,7 +46,7 @@ std::string reflection_source(const Translation &translation) {
     std::string text = "#include <prelude/reflection.h>\n";
     for (std::size_t i = 0; i < translation.kernels.size(); ++i) {
         const Kernel &kernel = translation.kernels[i];
-        const std::string limit = kernel.thread_limit.empty() ? "0" : "::" + kernel.thread_limit;
+        const std::string limit = kernel.thread_limit.expression.empty() ? "0" : "::" + kernel.thread_limit.expression;
         text += "SMTL_REFLECT_KERNEL(" + std::to_string(i) + ", ::" + kernel.identifier + ", ::" + kernel.indices +
                 ", " + limit + ")\n";
     }
@@ -104,7 +104,7 @@ std::string serialize(const Reflection &reflection) {
         writer.texts(kernel.scope);
         writer.text(kernel.identifier);
         writer.text(kernel.indices);
-        writer.text(kernel.thread_limit);
+        writer.text(kernel.thread_limit.expression);
         writer.number(reflection.thread_limits[i]);
         writer.number(kernel.parameters.size());
         for (std::size_t j = 0; j < kernel.parameters.size(); ++j) {
@@ -150,7 +150,7 @@ std::optional<Reflection> deserialize(std::string_view bytes) {
         kernel.scope = reader.texts();
         kernel.identifier = reader.text();
         kernel.indices = reader.text();
-        kernel.thread_limit = reader.text();
+        kernel.thread_limit.expression = reader.text();
         reflection.thread_limits[i] = static_cast<std::uint32_t>(reader.number());
         kernel.parameters.resize(reader.count());
         reflection.parameters[i].resize(kernel.parameters.size());

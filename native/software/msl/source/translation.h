@@ -37,13 +37,18 @@ struct KernelParameter {
     std::size_t condition_begin = 0, condition_end = 0;  // the same
 };
 
+// What [[max_total_threads_per_threadgroup(...)]] of a kernel says.
+struct ThreadLimit {
+    std::string expression;  // in scope of the kernel; may be empty
+    std::size_t token = 0;   // of the preprocessed source, for messages
+};
+
 struct Kernel {
     std::string name;                // host name
     std::vector<std::string> scope;  // enclosing namespaces, outermost first; empty string: unnamed
     std::string identifier;  // qualified name of the constant that holds its address
     std::string indices;     // qualified name of the constant array with the index of each parameter
-    std::string
-        thread_limit;  // what [[max_total_threads_per_threadgroup(...)]] says, in scope of the kernel; may be empty
+    ThreadLimit thread_limit;  // its expression is the qualified name of the constant that holds it
     std::vector<KernelParameter> parameters;
 };
 

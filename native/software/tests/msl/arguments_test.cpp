@@ -171,6 +171,22 @@ void test_indices() {
           {"program_source:4:33: error: the index of an argument needs a constant expression"});
     wrong(constant_index + "[[max_total_threads_per_threadgroup(n)]] kernel void k(device float *x) {}\n",
           {"program_source:4: error: [[max_total_threads_per_threadgroup]] needs a constant expression"});
+    const std::string limited = "]] kernel void k(device float *x) {}\n";
+    wrong(
+        "[[max_total_threads_per_threadgroup(0)" + limited,
+        {"program_source:3:1: error: [[max_total_threads_per_threadgroup]] of 'k' needs an integer from 1 to 1024, not 0"});
+    wrong(
+        "constant int most = 1025;\n[[max_total_threads_per_threadgroup(most)" + limited,
+        {"program_source:4:1: error: [[max_total_threads_per_threadgroup]] of 'k' needs an integer from 1 to 1024, not 1025"});
+    for (const char *const number : {"-1", "64.0f", "1ul << 32", "\"64\""})
+        wrong(
+            "[[max_total_threads_per_threadgroup(" + std::string(number) + ")" + limited,
+            {"program_source:3:1: error: [[max_total_threads_per_threadgroup]] of 'k' needs an integer from 1 to 1024\n"});
+    wrong(
+        "template <int N> [[max_total_threads_per_threadgroup(N * 512)]] kernel void k(device float *x) {}\n"
+        "template [[host_name(\"two\")]] kernel void k<2>(device float *);\n"
+        "template [[host_name(\"three\")]] kernel void k<3>(device float *);\n",
+        {"program_source:3:18: error: [[max_total_threads_per_threadgroup]] of 'three' needs an integer from 1 to 1024, not 1536"});
     wrong("kernel void k(device float *x [[buffer()]]) {}\n",
           {"program_source:3:33: error: [[buffer]] needs an index, as in '[[buffer(0)]]'"});
     wrong("kernel void k(device float *x [[buffer(\"x\")]]) {}\n",
