@@ -1,6 +1,7 @@
 #include "locations.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <map>
 #include <mutex>
@@ -35,9 +36,14 @@ std::string output_of(const char *const *arguments) {
     close(ends[1]);
     std::string text;
     char part[4096];
-    for (ssize_t got = 0; started && (got = read(ends[0], part, sizeof part)) > 0;) text.append(part, size_t(got));
+    /* Signals of the host's own interrupt both calls. */
+    for (ssize_t got = 1; started && got != 0;) {
+        got = read(ends[0], part, sizeof part);
+        if (got < 0 && errno != EINTR) break;
+        if (got > 0) text.append(part, size_t(got));
+    }
     close(ends[0]);
-    if (started) waitpid(child, nullptr, 0);
+    while (started && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {}
     return text;
 }
 

@@ -116,16 +116,20 @@ std::string KernelDefinitions::parameter_types(Range parameters) const {
 
 // What a name or `auto` stands for is only known to the compiler: `kernel_address` refuses it.
 void KernelDefinitions::refuse_results(const Declaration &declaration) {
-    bool returns_nothing = false, returns_number = false;
+    constexpr std::array<std::string_view, 2> signs = {"signed", "unsigned"};
+    constexpr std::array<std::string_view, 3> references = {"*", "&", "&&"};
+    bool returns_nothing = false, returns_number = false, refers = false;
     for (Index i = declaration.template_parameters ? declaration.template_parameters->end : declaration.begin;
          i < declaration.name_begin;) {
         const std::optional<Index> past =
             source_[i].is("<") ? source_.skip_angles(i, declaration.name_begin) : std::nullopt;
         returns_nothing = returns_nothing || source_[i].is("void");
-        returns_number = returns_number || names_arithmetic_type(source_[i].text);
+        returns_number = returns_number || names_arithmetic_type(source_[i].text) || is_one_of(source_[i].text, signs);
+        refers = refers || is_one_of(source_[i].text, references);
         i = past.value_or(source_.skip_part(i, declaration.name_begin));
     }
-    if (returns_number && !returns_nothing) source_.problem(declaration.name_begin, "a kernel must return 'void'");
+    if ((returns_number && !returns_nothing) || refers)
+        source_.problem(declaration.name_begin, "a kernel must return 'void'");
 }
 
 void KernelDefinitions::define(const Declaration &declaration) {

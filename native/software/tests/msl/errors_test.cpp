@@ -135,6 +135,10 @@ void test_broken_sources() {
     wrong("vertex float4 v() { return float4(0); }\n",
           "program_source:1:1: error: 'vertex' functions are not supported");
     wrong("kernel int k(device int *x) { return x[0]; }\n", "program_source:1:12: error: a kernel must return 'void'");
+    for (const char *const type : {"float ", "unsigned ", "signed ", "void *", "device float &", "device void *"}) {
+        wrong("template <typename T> kernel " + std::string(type) + "k(device T *x) { return {}; }\n",
+              "error: a kernel must return 'void'");
+    }
     wrong("using number = int;\nkernel number k(device int *x) { return x[0]; }\n",
           "program_source:2: error: a kernel must return 'void'");
     wrong("kernel void k(device int *x) { x[0] = 1; }\nkernel void k(device int *x, device int *y) { y[0] = x[0]; }\n",
