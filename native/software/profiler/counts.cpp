@@ -46,6 +46,29 @@ void meeting_counts::add(const meeting_counts &other) {
     full_work += other.full_work;
 }
 
+void operation_counts::add(const operation_counts &other) {
+    for (size_t kind = 0; kind < by_kind.size(); ++kind) by_kind[kind] += other.by_kind[kind];
+}
+
+void branch_counts::add(std::span<const uint64_t> sides, uint64_t all) {
+    const auto lanes_on = [&](uint64_t side) { return uint64_t(std::count(sides.begin(), sides.end(), side)); };
+    ++executions;
+    lanes += sides.size();
+    all_lanes += all;
+    taken += sides.size() - lanes_on(0);
+    diverged += lanes_on(sides.front()) < sides.size();
+}
+
+void branch_counts::add(const branch_counts &other) {
+    offset = other.offset;
+    executions += other.executions;
+    lanes += other.lanes;
+    all_lanes += other.all_lanes;
+    taken += other.taken;
+    diverged += other.diverged;
+    unmatched += other.unmatched;
+}
+
 void object_counts::add(const object_counts &other) {
     name = other.name;
     launches += other.launches;
@@ -68,6 +91,8 @@ void kernel_counts::add(const kernel_counts &other) {
     for (const auto &[site, counts] : other.accesses) accesses[site].add(counts);
     for (const auto &[site, counts] : other.barriers) barriers[site].add(counts);
     for (const auto &[site, counts] : other.simd_functions) simd_functions[site].add(counts);
+    for (const auto &[site, counts] : other.operations) operations[site].add(counts);
+    for (const auto &[site, counts] : other.branches) branches[site].add(counts);
     for (const auto &[key, counts] : other.objects) objects[key].add(counts);
 }
 

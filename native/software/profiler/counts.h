@@ -2,12 +2,15 @@
 #ifndef SMTL_PROFILER_COUNTS_H
 #define SMTL_PROFILER_COUNTS_H
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 
 #include "figures.h"
+#include "msl/include/smtl/abi.h"
 
 namespace smtl::profile {
 
@@ -60,6 +63,26 @@ struct meeting_counts {
     void add(const meeting_counts &other);
 };
 
+/* Of a line's operations: by all lanes. */
+struct operation_counts {
+    std::array<uint64_t, SMTL_OPERATION_KINDS> by_kind{};
+
+    void add(const operation_counts &other);
+};
+
+/* Of a branch of the source. */
+struct branch_counts {
+    uint32_t offset = 0; /* of an instruction that tells of it: the optimiser copies branches of loops */
+    uint64_t executions = 0;
+    uint64_t lanes = 0, all_lanes = 0;
+    uint64_t taken = 0; /* lanes for which the condition was true, or whose case a switch has */
+    uint64_t diverged = 0; /* executions whose lanes took different sides */
+    uint64_t unmatched = 0; /* of single lanes, as those of accesses */
+
+    void add(std::span<const uint64_t> sides, uint64_t all);
+    void add(const branch_counts &other);
+};
+
 struct object_counts {
     std::string name; /* empty: unknown */
     uint64_t launches = 0;
@@ -81,7 +104,10 @@ struct kernel_counts {
     uint64_t launches = 0, threadgroups = 0, simdgroups = 0, threads = 0;
     launch_size largest;
     std::map<access_site, access_counts> accesses;
-    std::map<uint32_t, meeting_counts> barriers, simd_functions; /* by the offset of the instruction */
+    /* By the offset of the instruction. */
+    std::map<uint32_t, meeting_counts> barriers, simd_functions;
+    std::map<uint32_t, operation_counts> operations;
+    std::map<uint32_t, branch_counts> branches; /* by their numbers in the kernel */
     std::map<object_key, object_counts> objects;
 
     void add(const kernel_counts &other);

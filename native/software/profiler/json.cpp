@@ -1,5 +1,6 @@
 #include "json.h"
 
+#include <array>
 #include <cstdio>
 #include <string_view>
 
@@ -146,6 +147,39 @@ void write_meetings(writer &out, const kernel_profile &profile, std::string_view
     out.close(']');
 }
 
+void write_operations(writer &out, const kernel_profile &profile) {
+    static constexpr std::array<std::string_view, SMTL_OPERATION_KINDS> kinds = {"float", "half", "bfloat",
+                                                                                 "int",   "long", "functions"};
+    out.name("operations");
+    out.open('[');
+    for (const auto &[offset, counts] : profile.counts.operations) {
+        out.open('{');
+        write_location(out, profile, offset);
+        for (size_t kind = 0; kind < kinds.size(); ++kind) out.member(kinds[kind], counts.by_kind[kind]);
+        out.close('}');
+        out.line();
+    }
+    out.close(']');
+}
+
+void write_branches(writer &out, const kernel_profile &profile) {
+    out.name("branches");
+    out.open('[');
+    for (const auto &[number, counts] : profile.counts.branches) {
+        out.open('{');
+        write_location(out, profile, counts.offset);
+        out.member("executions", counts.executions);
+        out.member("lanes", counts.lanes);
+        out.member("all_lanes", counts.all_lanes);
+        out.member("taken", counts.taken);
+        out.member("diverged", counts.diverged);
+        out.member("unmatched", counts.unmatched);
+        out.close('}');
+        out.line();
+    }
+    out.close(']');
+}
+
 void write_objects(writer &out, const kernel_profile &profile) {
     out.name("objects");
     out.open('[');
@@ -192,6 +226,8 @@ void write_kernel(writer &out, const named_profile &kernel) {
     out.close(']');
     write_meetings(out, *kernel.profile, "barriers", counts.barriers);
     write_meetings(out, *kernel.profile, "simd_functions", counts.simd_functions);
+    write_operations(out, *kernel.profile);
+    write_branches(out, *kernel.profile);
     write_objects(out, *kernel.profile);
     out.close('}');
     out.line();

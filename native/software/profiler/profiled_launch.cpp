@@ -11,7 +11,7 @@
 namespace smtl::profile {
 namespace {
 
-/* Executions that wait for further lanes, of all instructions and simdgroups together: some 70 MB. */
+/* Executions that wait for further lanes, of all accesses or branches and simdgroups together: some 70 MB. */
 constexpr size_t most_waiting = size_t(1) << 18;
 constexpr size_t alignment = 256; /* as that of buffers: more than a cache line, and than all banks */
 
@@ -23,6 +23,8 @@ void touch_hook(smtl_core *, const volatile void *address, size_t size, uint32_t
 void fence_hook(smtl_core *, uint32_t) {}
 void simdgroup_barrier_hook(smtl_core *, uint32_t) { running->simdgroup_barrier(); }
 void inactive_lane_hook(smtl_core *, uint32_t) {}
+void operations_hook(smtl_core *, uint64_t counts, const void *pc) { running->compute(counts, pc); }
+void branch_hook(smtl_core *, uint32_t branch, uint32_t side, const void *pc) { running->branch(branch, side, pc); }
 
 uint32_t divide_up(uint32_t n, uint32_t d) { return n / d + (n % d != 0); }
 size_t aligned(size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
@@ -45,7 +47,8 @@ size_t profiled_launch::site_hash::operator()(const access_site &site) const {
 
 profiled_launch::profiled_launch(const smtl_launch &launch, const char *kernel, const sanitize::image &code,
                                  const argument_names &names)
-    : launch_(launch), kernel_(kernel), image_(code), names_(names), allowance_(most_waiting) {
+    : launch_(launch), kernel_(kernel), image_(code), names_(names), allowance_(most_waiting),
+      branch_allowance_(most_waiting) {
     running = this;
     table_.key.where = space::table;
     const auto &grid = launch.threads_per_grid;
@@ -66,6 +69,8 @@ profiled_launch::profiled_launch(const smtl_launch &launch, const char *kernel, 
 profiled_launch::~profiled_launch() {
     finish_all();
     for (auto &[key, site] : sites_) counts_.accesses[key].add(site.counts);
+    for (auto &[number, site] : branches_) counts_.branches[number].add(site.counts);
+    for (auto &[offset, counts] : operations_) counts_.operations[offset].add(counts);
     const auto add = [&](object &one) {
         if (one.counts.asked_to_read + one.counts.asked_to_write == 0) return;
         const touched_bytes touched = one.touched.count();
@@ -131,7 +136,8 @@ bool profiled_launch::prepare(const core_facts &facts, std::string &problem) {
 }
 
 const smtl_sanitizer &profiled_launch::calls() const {
-    static const smtl_sanitizer calls = {touch_hook, fence_hook, simdgroup_barrier_hook, inactive_lane_hook};
+    static const smtl_sanitizer calls = {touch_hook,         fence_hook,      simdgroup_barrier_hook,
+                                         inactive_lane_hook, operations_hook, branch_hook};
     return calls;
 }
 
@@ -160,6 +166,17 @@ profiled_launch::object *profiled_launch::object_at(uintptr_t address) {
     return image_.contains(address) ? &table_ : &elsewhere_;
 }
 
+/* What counts an execution of an access or a branch by a simdgroup of `all` lanes. */
+auto profiled_launch::counting(site_entry &entry, uint32_t all) {
+    return [&entry, all](std::span<const uint64_t> addresses) {
+        auto &[key, site] = entry;
+        site.counts.add(figures_of(addresses, key.size, is_threadgroup(key.object)), addresses.size(), all);
+    };
+}
+auto profiled_launch::counting(branch_counts &counts, uint32_t all) {
+    return [&counts, all](std::span<const uint64_t> sides) { counts.add(sides, all); };
+}
+
 profiled_launch::site_entry &profiled_launch::site_of(const access_site &key) {
     const auto [found, added] = sites_.try_emplace(key);
     if (added) found->second.waiting.resize(work_.size());
@@ -181,8 +198,29 @@ void profiled_launch::touch(uintptr_t address, uint64_t size, uint32_t how, cons
     waiting_executions &waiting = entry.second.waiting[simdgroup];
     if (!waiting.add(thread % simd_width, offset, allowance_)) ++entry.second.counts.unmatched;
     if (thread % simd_width == lanes_of(simdgroup) - 1)
-        waiting.count_complete(entry.second.counts, size, is_threadgroup(accessed.key), lanes_of(simdgroup),
-                               allowance_);
+        waiting.count_complete(lanes_of(simdgroup), allowance_, counting(entry, lanes_of(simdgroup)));
+}
+
+void profiled_launch::compute(uint64_t counts, const void *pc) {
+    operation_counts &sum = operations_[offset_in_image(pc)];
+    for (uint64_t &kind : sum.by_kind) {
+        kind += counts & ((1u << SMTL_OPERATION_BITS) - 1);
+        counts >>= SMTL_OPERATION_BITS;
+    }
+}
+
+void profiled_launch::branch(uint32_t number, uint32_t side, const void *pc) {
+    const auto [found, is_new] = branches_.try_emplace(number);
+    branch_site &site = found->second;
+    if (is_new) {
+        site.counts.offset = offset_in_image(pc);
+        site.waiting.resize(work_.size());
+    }
+    const uint32_t thread = facts_.core->thread, simdgroup = thread / simd_width, lanes = lanes_of(simdgroup);
+    waiting_executions &waiting = site.waiting[simdgroup];
+    if (!waiting.add(thread % simd_width, side, branch_allowance_)) ++site.counts.unmatched;
+    if (thread % simd_width == lanes - 1)
+        waiting.count_complete(lanes, branch_allowance_, counting(site.counts, lanes));
 }
 
 void profiled_launch::add_row(site_entry &entry, uint64_t address) {
@@ -204,9 +242,11 @@ void profiled_launch::count_rows() {
 }
 
 void profiled_launch::finish(uint32_t simdgroup) {
-    for (auto &[key, site] : sites_)
-        work_[simdgroup] += site.waiting[simdgroup].finish(site.counts, key.size, is_threadgroup(key.object),
-                                                           lanes_of(simdgroup), allowance_);
+    const uint32_t lanes = lanes_of(simdgroup);
+    for (site_entry &entry : sites_)
+        work_[simdgroup] += entry.second.waiting[simdgroup].finish(allowance_, counting(entry, lanes));
+    for (auto &[number, site] : branches_)
+        site.waiting[simdgroup].finish(branch_allowance_, counting(site.counts, lanes));
 }
 
 void profiled_launch::finish_all() {

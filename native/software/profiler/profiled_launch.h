@@ -49,6 +49,9 @@ public:
 
     void touch(uintptr_t address, uint64_t size, uint32_t how, const void *pc);
     void simdgroup_barrier();
+    /* `counts`: by kind, in fields of SMTL_OPERATION_BITS. */
+    void compute(uint64_t counts, const void *pc);
+    void branch(uint32_t number, uint32_t side, const void *pc);
 
 private:
     struct object {
@@ -61,6 +64,10 @@ private:
     /* What a site of this launch counts, with what waits in each simdgroup. */
     struct site {
         access_counts counts;
+        std::vector<waiting_executions> waiting;
+    };
+    struct branch_site {
+        branch_counts counts;
         std::vector<waiting_executions> waiting;
     };
     using site_entry = std::pair<const access_site, site>;
@@ -80,6 +87,8 @@ private:
     site_entry &site_of(const access_site &key);
     uint32_t lanes_of(uint32_t simdgroup) const;
     uint32_t offset_in_image(const void *pc) const;
+    static auto counting(site_entry &entry, uint32_t all);
+    static auto counting(branch_counts &counts, uint32_t all);
     void add_row(site_entry &entry, uint64_t address);
     void count_rows();
     /* The lanes of a simdgroup have met: what waits is complete. */
@@ -103,7 +112,9 @@ private:
     object table_, elsewhere_; /* what no argument and no variable holds */
     object *last_object_ = nullptr;
     std::unordered_map<access_site, site, site_hash> sites_;
-    size_t allowance_;
+    std::unordered_map<uint32_t, branch_site> branches_; /* by their numbers in the kernel */
+    std::unordered_map<uint32_t, operation_counts> operations_;
+    size_t allowance_, branch_allowance_; /* branches take nothing from what accesses have */
     matrix_rows rows_;
     uint32_t threads_ = 0; /* of the threadgroup that runs */
     std::vector<uint64_t> work_; /* by simdgroup: since the last barrier of the threadgroup */

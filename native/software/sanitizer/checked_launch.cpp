@@ -18,6 +18,8 @@ void touch_hook(smtl_core *, const volatile void *address, size_t size, uint32_t
 }
 void fence_hook(smtl_core *, uint32_t memory) { running->fence(memory); }
 void simdgroup_barrier_hook(smtl_core *, uint32_t memory) { running->simdgroup_barrier(memory); }
+void operations_hook(smtl_core *, uint64_t, const void *) {}
+void branch_hook(smtl_core *, uint32_t, uint32_t, const void *) {}
 void inactive_lane_hook(smtl_core *, uint32_t lane) { running->inactive_lane(lane, __builtin_return_address(0)); }
 
 uint32_t divide_up(uint32_t n, uint32_t d) { return n / d + (n % d != 0); }
@@ -83,7 +85,8 @@ void *checked_launch::threadgroup_memory(uint32_t index) const {
 }
 
 const smtl_sanitizer &checked_launch::calls() const {
-    static const smtl_sanitizer calls = {touch_hook, fence_hook, simdgroup_barrier_hook, inactive_lane_hook};
+    static const smtl_sanitizer calls = {touch_hook,         fence_hook,      simdgroup_barrier_hook,
+                                         inactive_lane_hook, operations_hook, branch_hook};
     return calls;
 }
 

@@ -82,6 +82,10 @@ const smtl_settings *smtl_settings_get(void);
 static inline bool smtl_kernels_are_instrumented(void) {
     return smtl_settings_get()->sanitize != 0 || smtl_settings_get()->profile[0] != '\0';
 }
+/* Whether they tell of each operation and branch as well: to the profiler. */
+static inline bool smtl_kernels_are_counted(void) {
+    return smtl_settings_get()->sanitize == 0 && smtl_settings_get()->profile[0] != '\0';
+}
 
 #ifdef __cplusplus
 }

@@ -22,10 +22,12 @@ struct Dialect {
     bool sanitize = false;
     // Messages of kernels are written; other sources do without the code.
     bool logging = false;
+    // Instrumented, and for the profiler: operations and branches are calls too.
+    bool counted = false;
 
     std::string name() const {
         return std::string(math_mode == SMTL_MATH_SAFE ? "safe" : "fast") + (thread_elements ? "-elements" : "") +
-               (sanitize ? "-sanitized" : "") + (logging ? "-logging" : "");
+               (sanitize ? "-sanitized" : "") + (logging ? "-logging" : "") + (counted ? "-counted" : "");
     }
 };
 

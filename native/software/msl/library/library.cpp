@@ -145,7 +145,7 @@ std::unique_ptr<smtl_library> compile_once(std::string_view source, const Option
     };
     auto library = std::make_unique<smtl_library>();
     library->dialect = {translation.math_mode_safe ? SMTL_MATH_SAFE : options.math_mode, translation.thread_elements,
-                        smtl_kernels_are_instrumented(), options.enable_logging};
+                        smtl_kernels_are_instrumented(), options.enable_logging, smtl_kernels_are_counted()};
     library->translated = translation.text;
     library->key = "library-" + Hash()
                                     .add(Toolchain::shared().fingerprint)

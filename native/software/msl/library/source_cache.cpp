@@ -39,6 +39,7 @@ std::string source_key(std::string_view source, const Options &options) {
     hash.add(options.language_version)
         .add(static_cast<std::uint64_t>(options.math_mode))
         .add(std::uint64_t{smtl_kernels_are_instrumented()})
+        .add(std::uint64_t{smtl_kernels_are_counted()})
         .add(std::uint64_t{options.enable_logging});
     for (const auto &[name, value] : options.macros) hash.add(name).add(value ? "=" + *value : "");
     return "source-" + hash.digest();
@@ -69,6 +70,7 @@ std::unique_ptr<smtl_library> recall_library(const std::string &key, Diagnostics
     library->dialect.math_mode = static_cast<smtl_math_mode>(reader.number());
     library->dialect.thread_elements = reader.number() != 0;
     library->dialect.sanitize = reader.number() != 0;
+    library->dialect.counted = reader.number() != 0;
     library->dialect.logging = reader.number() != 0;
     library->key = reader.text();
     library->translated = reader.text();
@@ -94,6 +96,7 @@ void remember_library(const std::string &key, const smtl_library &library, const
     writer.number(static_cast<std::uint64_t>(library.dialect.math_mode));
     writer.number(library.dialect.thread_elements);
     writer.number(library.dialect.sanitize);
+    writer.number(library.dialect.counted);
     writer.number(library.dialect.logging);
     writer.text(library.key);
     writer.text(library.translated);

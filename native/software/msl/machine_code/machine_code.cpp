@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "counted_operations.h"
 #include "device_attributes.h"
 #include "half_order.h"
 #include "initialiser_order.h"
@@ -45,6 +46,8 @@ ProcessResult compile_object(const Dialect &dialect, const std::string &precompi
         return result.succeeded;
     };
     const auto compile_text = [&](std::string edited_text, const std::vector<std::string> &options) {
+        // Before the other changes: these are not what the source says.
+        if (dialect.counted) edited_text = count_operations(edited_text);
         edited_text = drop_device_attributes(define_padding(define_operations(edited_text, !dialect.sanitize)));
         edited_text = keep_order_of_halves(edited_text);
         if (expands_saturation && !dialect.sanitize) edited_text = expand_saturation(edited_text);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "check.h"
+#include "profiler/counts.h"
 #include "profiler/footprint.h"
 #include "profiler/matching.h"
 
@@ -58,18 +59,21 @@ void patterns_are_those_of_the_steps() {
 void what_may_not_wait_is_left_out_for_all_lanes() {
     waiting_executions waiting;
     access_counts counts;
+    const auto count = [&](std::span<const uint64_t> addresses) {
+        counts.add(figures_of(addresses, 4, false), addresses.size(), simd_width);
+    };
     size_t allowance = 60, left_out = 0;
     for (uint32_t lane = 0; lane < simd_width; ++lane)
         for (uint64_t time = 0; time < 100; ++time) left_out += !waiting.add(lane, time * 128 + lane * 4, allowance);
     CHECK(allowance == 0 && left_out == 40 * simd_width);
-    waiting.count_complete(counts, 4, false, simd_width, allowance);
+    waiting.count_complete(simd_width, allowance, count);
     CHECK(allowance == 60 && counts.executions == 60 && counts.lanes == 60 * simd_width &&
           counts.patterns[unsigned(pattern::sequential)] == 60);
     /* Until the lanes meet, further times would belong to none that was counted. */
     CHECK(!waiting.add(0, 0, allowance));
-    CHECK(waiting.finish(counts, 4, false, simd_width, allowance) == 60 && counts.executions == 60);
+    CHECK(waiting.finish(allowance, count) == 60 && counts.executions == 60);
     CHECK(waiting.add(5, 0, allowance) && allowance == 59);
-    CHECK(waiting.finish(counts, 4, false, simd_width, allowance) == 1 && allowance == 60);
+    CHECK(waiting.finish(allowance, count) == 1 && allowance == 60);
     CHECK(counts.executions == 61 && counts.lanes == 60 * simd_width + 1 && counts.all_lanes == 61 * simd_width);
 }
 

@@ -103,6 +103,18 @@ struct smtl_poll {
 
 struct smtl_core;
 
+/* Operations of a kernel's source by type, each a field of a word. */
+enum smtl_operation_kind : uint32_t {
+    SMTL_OPERATIONS_FLOAT,
+    SMTL_OPERATIONS_HALF,
+    SMTL_OPERATIONS_BFLOAT,
+    SMTL_OPERATIONS_INT, /* of up to 32 bits */
+    SMTL_OPERATIONS_LONG,
+    SMTL_OPERATIONS_FUNCTIONS, /* exp, sqrt, sin, ... */
+    SMTL_OPERATION_KINDS,
+    SMTL_OPERATION_BITS = 10
+};
+
 /* What the code of an instrumented kernel calls; see sanitize.h. `caller` is an address in the kernel's code, or NULL
  * for that of the call. */
 struct smtl_sanitizer {
@@ -111,6 +123,10 @@ struct smtl_sanitizer {
     void (*simdgroup_barrier)(smtl_core *core, uint32_t memory);
     /* The running thread takes the value of a lane that is inactive in the exchange that it has come from. */
     void (*inactive_lane)(smtl_core *core, uint32_t lane);
+    /* Of kernels whose operations are counted: what the running thread computes, and which side of a branch it takes.
+     */
+    void (*operations)(smtl_core *core, uint64_t counts, const void *caller);
+    void (*branch)(smtl_core *core, uint32_t branch, uint32_t side, const void *caller);
 };
 
 /* A message of a kernel: subsystem, category and format, and values of up to four components. */

@@ -74,6 +74,16 @@ SMTL_STATE_HOOK(f5)
 SMTL_STATE_HOOK(f8)
 #undef SMTL_STATE_HOOK
 
+/* Called where msl/machine_code/counted_operations.h says. */
+SMTL_HOOK void smtl_count_operations(uint64_t counts) {
+    smtl_core *const core = smtl::current_core();
+    core->sanitizer.operations(core, counts, __builtin_return_address(0));
+}
+SMTL_HOOK void smtl_count_branch(uint32_t branch, uint32_t side) {
+    smtl_core *const core = smtl::current_core();
+    core->sanitizer.branch(core, branch, side, __builtin_return_address(0));
+}
+
 /* Threads end on stacks that the engine cleans before it uses them again. */
 SMTL_HOOK void __asan_handle_no_return() {}
 
