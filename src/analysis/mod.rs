@@ -32,11 +32,13 @@ mod coalescing;
 mod cost;
 mod lines;
 mod occupancy;
+mod operations;
 mod pattern;
 mod plausible;
 mod profile;
 mod reading;
 mod recommendation;
+mod roofline;
 mod span;
 
 pub use advice::optimization_recommendations;
@@ -45,9 +47,11 @@ pub use coalescing::{Coalescing, analyze_coalescing};
 pub use occupancy::{CoreLimits, Limit, Occupancy, calculate_occupancy};
 pub use pattern::{AccessPattern, detect_access_pattern};
 pub use profile::{
-    AccessProfile, KernelProfile, MeetingProfile, Object, ObjectProfile, Profile, SourceLine, Space,
+    AccessProfile, BranchProfile, KernelProfile, MeetingProfile, Object, ObjectProfile,
+    OperationProfile, Operations, Profile, SourceLine, Space,
 };
 pub use recommendation::{Advice, Recommendation};
+pub use roofline::{Bound, Gpu, Roofline};
 
 /// Threads of a SIMD-group, on all of Apple's GPUs.
 const SIMD_WIDTH: usize = 32;

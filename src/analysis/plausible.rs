@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::profile::{AccessProfile, MeetingProfile, Profile};
+use super::profile::{AccessProfile, BranchProfile, MeetingProfile, Profile};
 
 /// No figure is larger: days of counting do not come so far, and sums of as many figures as there may be stay below 2^63.
 const LARGEST: u64 = 1 << 42;
@@ -51,6 +51,7 @@ pub(super) fn check_figures(profile: &Profile) -> Result<(), String> {
     for kernel in &profile.kernels {
         let name = &kernel.name;
         let is_possible = kernel.accesses.iter().all(is_possible_access)
+            && kernel.branches.iter().all(is_possible_branch)
             && kernel.barriers.iter().all(is_possible_meeting)
             && kernel.simd_functions.iter().all(is_possible_meeting);
         if !is_possible {
@@ -78,6 +79,12 @@ fn is_possible_access(access: &AccessProfile) -> bool {
         && access.least_lines_of_128 <= access.lines_of_128
 }
 
+fn is_possible_branch(branch: &BranchProfile) -> bool {
+    branch.lanes <= branch.all_lanes
+        && branch.taken <= branch.lanes
+        && branch.diverged <= branch.executions
+}
+
 fn is_possible_meeting(meeting: &MeetingProfile) -> bool {
     meeting.lanes <= meeting.all_lanes && meeting.work <= meeting.full_work
 }
@@ -99,14 +106,19 @@ mod tests {
         });
         let mut barrier =
             json!({"executions": 1, "lanes": 64, "all_lanes": 64, "work": 8, "full_work": 8});
-        for value in [&mut access, &mut barrier] {
+        let mut operation =
+            json!({"float": 8, "half": 0, "bfloat": 0, "int": 4, "long": 0, "functions": 1});
+        let mut branch = json!({
+            "executions": 2, "lanes": 60, "all_lanes": 64, "taken": 30, "diverged": 1, "unmatched": 0,
+        });
+        for value in [&mut access, &mut barrier, &mut operation, &mut branch] {
             let members = value.as_object_mut().unwrap();
             members.extend(at.as_object().unwrap().clone());
         }
         json!({"version": 1, "kernels": [{
             "name": "k", "launches": 1, "threadgroups": 1, "simdgroups": 2, "threads": 64, "grid": [64, 1, 1],
             "threads_per_threadgroup": [64, 1, 1], "threadgroup_memory": 0, "accesses": [access], "barriers": [barrier],
-            "simd_functions": [], "objects": [],
+            "simd_functions": [], "operations": [operation], "branches": [branch], "objects": [],
         }]})
     }
 
@@ -114,6 +126,7 @@ mod tests {
     fn what_was_counted_is_plausible() {
         let read = Profile::from_json(&profile().to_string()).unwrap();
         assert_eq!(read.kernels[0].accesses[0].lanes, 64);
+        assert_eq!(read.kernels[0].all_operations().floating_point(), 9);
     }
 
     #[test]
@@ -127,6 +140,10 @@ mod tests {
             ("/kernels/0/accesses/0/strides", strides),
             ("/kernels/0/accesses/0/strides/0/1", json!(LARGEST + 1)),
             ("/kernels/0/barriers/0/full_work", json!(7)),
+            ("/kernels/0/branches/0/all_lanes", json!(59)),
+            ("/kernels/0/branches/0/taken", json!(61)),
+            ("/kernels/0/branches/0/diverged", json!(3)),
+            ("/kernels/0/operations/0/float", json!(LARGEST + 1)),
             ("/kernels/0/simdgroups", json!(LARGEST + 1)),
             (
                 "/kernels/0/threads_per_threadgroup",
@@ -173,6 +190,14 @@ mod tests {
                 "barriers",
                 &["executions", "lanes", "all_lanes", "work", "full_work"],
             ),
+            (
+                "operations",
+                &["float", "half", "bfloat", "int", "long", "functions"],
+            ),
+            (
+                "branches",
+                &["executions", "lanes", "all_lanes", "taken", "diverged"],
+            ),
         ] {
             for figure in figures {
                 kernel[list][0][figure] = json!(LARGEST);
@@ -182,6 +207,10 @@ mod tests {
         }
         let read = Profile::from_json(&large.to_string()).unwrap();
         assert!(!optimization_recommendations(&read, &CoreLimits::apple7(8)).is_empty());
-        assert_eq!(read.kernels[0].accesses_by_line().len(), 1);
+        let kernel = &read.kernels[0];
+        assert_eq!(kernel.accesses_by_line().len(), 1);
+        assert_eq!(kernel.branches_by_line().len(), 1);
+        let most = LARGEST * MOST_ENTRIES as u64;
+        assert_eq!(kernel.all_operations().floating_point(), 4 * most);
     }
 }

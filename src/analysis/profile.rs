@@ -1,4 +1,4 @@
-//! [`Profile`]: how kernels that ran on the software Metal accessed memory.
+//! [`Profile`]: how kernels that ran on the software Metal accessed memory, and what they computed.
 
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +40,12 @@ pub struct KernelProfile {
     pub barriers: Vec<MeetingProfile>,
     /// Calls of functions in which the lanes of a SIMD-group meet: `simd_sum`, `simd_shuffle`, `simdgroup_barrier`, ...
     pub simd_functions: Vec<MeetingProfile>,
+    /// Its operations: several entries may be of one line.
+    #[serde(default)]
+    pub operations: Vec<OperationProfile>,
+    /// Its branches, in the order of the source.
+    #[serde(default)]
+    pub branches: Vec<BranchProfile>,
     /// What the kernel accessed.
     pub objects: Vec<ObjectProfile>,
 }
@@ -156,6 +162,58 @@ pub struct MeetingProfile {
     pub work: u64,
     /// The same if all SIMD-groups had executed as many as the busiest.
     pub full_work: u64,
+}
+
+/// Operations by type, as the source says them: those of all lanes. A component of a vector counts one, a product that is added
+/// (`fma`) two, a negation and a comparison none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Operations {
+    /// Of `float`.
+    pub float: u64,
+    /// Of `half`.
+    pub half: u64,
+    /// Of `bfloat`.
+    pub bfloat: u64,
+    /// Of integers of up to 32 bits, indices and loop counters among them.
+    pub int: u64,
+    /// Of integers of 64 bits.
+    pub long: u64,
+    /// Calls of functions such as `exp`, `sqrt` and `sin`, of any floating-point type.
+    pub functions: u64,
+}
+
+/// The operations of a source line, or of a part of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct OperationProfile {
+    /// Where they are.
+    #[serde(flatten)]
+    pub at: SourceLine,
+    /// How many there were.
+    #[serde(flatten)]
+    pub operations: Operations,
+}
+
+/// A branch: an `if`, a test of a loop, a `?:`, an operand of `&&` or `||`, a `switch`. An execution is a SIMD-group's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct BranchProfile {
+    /// Where it is.
+    #[serde(flatten)]
+    pub at: SourceLine,
+    /// Times that a SIMD-group came to it.
+    pub executions: u64,
+    /// Lanes that came to it.
+    pub lanes: u64,
+    /// Lanes that the SIMD-groups have.
+    pub all_lanes: u64,
+    /// Lanes for which the condition was true, or which a `switch` has a case for.
+    pub taken: u64,
+    /// Executions whose lanes went different ways.
+    pub diverged: u64,
+    /// Single lanes that are in no other figure, for lack of memory.
+    pub unmatched: u64,
 }
 
 /// What was accessed of one object.

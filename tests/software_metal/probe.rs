@@ -139,6 +139,22 @@ fn difference(mut after: KernelProfile, before: Option<KernelProfile>) -> Kernel
     };
     meetings(&mut after.barriers, &before.barriers);
     meetings(&mut after.simd_functions, &before.simd_functions);
+    for one in &mut after.operations {
+        let mut old = before.operations.iter();
+        if let Some(old) = old.find(|old| old.at == one.at) {
+            one.operations.int -= old.operations.int;
+        }
+    }
+    for branch in &mut after.branches {
+        let mut old = before.branches.iter();
+        if let Some(old) = old.find(|old| old.at == branch.at) {
+            branch.executions -= old.executions;
+            branch.lanes -= old.lanes;
+            branch.all_lanes -= old.all_lanes;
+            branch.taken -= old.taken;
+            branch.diverged -= old.diverged;
+        }
+    }
     for object in &mut after.objects {
         let Some(old) = before
             .objects

@@ -162,6 +162,25 @@ fn divergence(probe: &Probe) {
             (again.executions, again.broadcast, again.lanes),
             (times, times, 32 * times)
         );
+        let branches = kernel.branches_by_line();
+        let [each_loop, last] = &branches[..] else {
+            panic!("{branches:?}")
+        };
+        let tests = times + 4;
+        assert_eq!(
+            (each_loop.at.line, each_loop.executions, each_loop.lanes),
+            (12, tests, 32 * tests)
+        );
+        assert_eq!((each_loop.taken, each_loop.diverged), (32 * times, 0));
+        let parted = 2 * (1 + u64::from(active < 32));
+        assert_eq!(
+            (last.at.line, last.executions, last.lanes, last.all_lanes),
+            (15, 4, 128, 128)
+        );
+        assert_eq!((last.taken, last.diverged), (lanes, parted), "{active}");
+        let added = kernel.operations_by_line();
+        let added = added.iter().find(|line| line.at.line == 13).unwrap();
+        assert_eq!(added.operations.int, 32 * times);
         let [first, second] = &kernel.barriers[..] else {
             panic!("{:?}", kernel.barriers)
         };

@@ -18,6 +18,15 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         self.rows.push(row);
     }
 
+    /// With an empty line behind it; nothing without a row under the head.
+    pub fn print_section(&self, out: &mut impl Write) -> io::Result<()> {
+        if self.rows.len() == 1 {
+            return Ok(());
+        }
+        self.print(out)?;
+        writeln!(out)
+    }
+
     pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let width = |column: usize| {
             let cells = self.rows.iter().map(|row| row[column].chars().count());

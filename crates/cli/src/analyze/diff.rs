@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use metal_bridge::analysis::{KernelProfile, Profile, Space};
 use serde::Serialize;
 
-use super::names::object_name;
+use super::names::{object_name, operations_name};
 use crate::table::Table;
 
 /// One figure of a kernel, before and after.
@@ -46,6 +46,16 @@ fn figures_of(kernel: &KernelProfile) -> Vec<(String, u64)> {
                 all.push((format!("lines of {object}"), access.lines_of_128));
             }
         }
+    }
+    for (kind, count) in kernel.all_operations().by_type() {
+        all.push((operations_name(kind), count));
+    }
+    for branch in &kernel.branches {
+        all.push(("branches".to_owned(), branch.executions));
+        all.push(("branches that diverge".to_owned(), branch.diverged));
+    }
+    if let Some(roofline) = kernel.roofline() {
+        all.push(("bytes of device memory touched".to_owned(), roofline.bytes));
     }
     for barrier in &kernel.barriers {
         all.push(("barriers".to_owned(), barrier.executions));

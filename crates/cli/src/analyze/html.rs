@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use metal_bridge::analysis::{AccessProfile, Space};
 
 use super::Report;
+use super::computed;
 use super::names::{access_name, line_name, pattern_name, percent};
 use super::text::headline;
 
@@ -57,7 +58,13 @@ pub fn page(report: &Report) -> String {
         page += "</p>\n";
         let accesses = kernel.accesses_by_line();
         add_plot(&mut page, &accesses);
-        add_sources(&mut page, &accesses, &report.sources);
+        if let Some(roofline) = kernel.roofline() {
+            let sentence = escaped(&computed::sentence(&roofline));
+            push(&mut page, format_args!("<p>{sentence}</p>\n"));
+            page += &computed::plot(&roofline);
+        }
+        let computed = computed::by_line(kernel);
+        add_sources(&mut page, &accesses, &computed, &report.sources);
     }
     page += "</body></html>\n";
     page
@@ -158,8 +165,16 @@ fn text_of(file: &str, shown: &[PathBuf]) -> Option<Vec<u8>> {
 }
 
 /// The sources that may be shown, with the figures beside their lines; of other sources, the lines with figures.
-fn add_sources(page: &mut String, accesses: &[AccessProfile], shown: &[PathBuf]) {
-    let lines = by_line(accesses);
+fn add_sources(
+    page: &mut String,
+    accesses: &[AccessProfile],
+    computed: &BTreeMap<(String, u32), String>,
+    shown: &[PathBuf],
+) {
+    let mut lines = by_line(accesses);
+    for (file, line) in computed.keys() {
+        lines.entry((file, *line)).or_default();
+    }
     let mut files: Vec<_> = lines.keys().map(|&(file, _)| file).collect();
     files.dedup();
     for file in files {
@@ -182,28 +197,42 @@ fn add_sources(page: &mut String, accesses: &[AccessProfile], shown: &[PathBuf])
                 "<h3>{name}</h3>\n<table><tr><th>line</th><th class=\"source\">source</th>"
             ),
         );
-        *page += "<th class=\"source\">access</th><th>times</th><th>lanes</th><th>pattern</th><th>used</th><th>conflicts</th></tr>\n";
+        *page += "<th class=\"source\">access</th><th>times</th><th>lanes</th><th>pattern</th><th>used</th><th>conflicts</th><th class=\"source\">computes</th></tr>\n";
         for (line, text) in source {
             let accesses = lines.get(&(file, line)).map_or(&[][..], Vec::as_slice);
-            add_line(page, line, text, accesses);
+            let computes = computed.get(&(file.to_owned(), line));
+            add_line(
+                page,
+                (line, text),
+                accesses,
+                computes.map_or("", String::as_str),
+            );
         }
         *page += "</table>\n";
     }
 }
 
-fn add_line(page: &mut String, line: u32, text: &str, accesses: &[&AccessProfile]) {
+fn add_line(
+    page: &mut String,
+    (line, text): (u32, &str),
+    accesses: &[&AccessProfile],
+    computes: &str,
+) {
     let text = escaped(text);
     if accesses.is_empty() {
         push(
             page,
-            format_args!("<tr><td>{line}</td><td class=\"source\">{text}</td></tr>\n"),
+            format_args!(
+                "<tr><td>{line}</td><td class=\"source\">{text}</td><td colspan=\"6\"></td>\
+                 <td class=\"source\">{computes}</td></tr>\n"
+            ),
         );
     }
     for (i, access) in accesses.iter().enumerate() {
-        let (number, text) = if i == 0 {
-            (line.to_string(), &text[..])
+        let (number, text, computes) = if i == 0 {
+            (line.to_string(), &text[..], computes)
         } else {
-            (String::new(), "")
+            (String::new(), "", "")
         };
         let (used, conflicts) = match access.object.space {
             Space::Threadgroup => (
@@ -219,7 +248,8 @@ fn add_line(page: &mut String, line: u32, text: &str, accesses: &[&AccessProfile
             page,
             format_args!(
                 "<tr class=\"counted\"><td>{number}</td><td class=\"source\">{text}</td><td class=\"source\">{}</td>\
-                 <td>{}</td><td>{}</td><td>{}</td><td>{used}</td><td>{conflicts}</td></tr>\n",
+                 <td>{}</td><td>{}</td><td>{}</td><td>{used}</td><td>{conflicts}</td>\
+                 <td class=\"source\">{computes}</td></tr>\n",
                 escaped(&access_name(access)),
                 access.executions,
                 percent(access.lanes, access.all_lanes),

@@ -1,5 +1,6 @@
 //! `metal-bridge analyze`: how kernels that ran on the software Metal accessed memory, by source line, and what to change.
 
+mod computed;
 mod diff;
 mod html;
 mod names;
@@ -11,7 +12,10 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use metal_bridge::analysis::{CoreLimits, Profile, Recommendation, optimization_recommendations};
+use metal_bridge::analysis::{
+    Bound, CoreLimits, Gpu, KernelProfile, Profile, Recommendation, Roofline,
+    optimization_recommendations,
+};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -56,11 +60,48 @@ pub struct Report {
     #[serde(flatten)]
     pub profile: Profile,
     pub recommendations: Vec<Recommendation>,
+    pub rooflines: Vec<NamedRoofline>,
     #[serde(skip)]
     pub core: CoreLimits,
     /// Files that a page may show, and folders whose files it may show: a profile can name any file of this machine.
     #[serde(skip)]
     pub sources: Vec<PathBuf>,
+}
+
+/// Of a kernel that has one.
+#[derive(Serialize)]
+pub struct NamedRoofline {
+    pub kernel: String,
+    #[serde(flatten)]
+    pub roofline: Roofline,
+    pub gpus: Vec<UnderRoof>,
+}
+
+/// What a kernel reaches at most on a GPU.
+#[derive(Serialize)]
+pub struct UnderRoof {
+    #[serde(flatten)]
+    pub gpu: Gpu,
+    pub ridge: f64,
+    pub bound: Bound,
+    pub attainable_teraflops: f64,
+}
+
+impl NamedRoofline {
+    fn of(kernel: &KernelProfile) -> Option<NamedRoofline> {
+        let roofline = kernel.roofline()?;
+        let under = |gpu: Gpu| UnderRoof {
+            gpu,
+            ridge: gpu.ridge(),
+            bound: roofline.bound(&gpu),
+            attainable_teraflops: roofline.attainable(&gpu),
+        };
+        Some(NamedRoofline {
+            kernel: kernel.name.clone(),
+            roofline,
+            gpus: Gpu::PUBLISHED.map(under).into(),
+        })
+    }
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -82,6 +123,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let core = CoreLimits::apple7(arguments.cores.into());
     let report = Report {
         recommendations: optimization_recommendations(&profile, &core),
+        rooflines: profile
+            .kernels
+            .iter()
+            .filter_map(NamedRoofline::of)
+            .collect(),
         profile,
         core,
         sources: sources(arguments),

@@ -53,6 +53,13 @@ pub fn pattern_name(access: &AccessProfile) -> String {
     format!("{name} ({})", percent(count, access.executions))
 }
 
+pub fn operations_name(kind: &str) -> String {
+    match kind {
+        "functions" => "calls of functions".to_owned(),
+        _ => format!("operations of {kind}"),
+    }
+}
+
 pub fn percent(part: u64, whole: u64) -> String {
     match whole {
         0 => "-".to_owned(),

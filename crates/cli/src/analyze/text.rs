@@ -7,6 +7,7 @@ use metal_bridge::analysis::{
 };
 
 use super::Report;
+use super::computed;
 use super::names::{access_name, line_name, object_name, pattern_name, percent};
 use crate::table::Table;
 
@@ -57,13 +58,16 @@ fn print_kernel(out: &mut impl Write, kernel: &KernelProfile, core: &CoreLimits)
     print_lines(out, &other)?;
     print_turns(out, &shared)?;
     print_objects(out, kernel)?;
+    computed::print(out, kernel)?;
     print_meetings(out, "barrier", &kernel.barriers)?;
     print_meetings(out, "SIMD-group function", &kernel.simd_functions)?;
-    let unmatched: u64 = kernel.accesses.iter().map(|access| access.unmatched).sum();
+    let accesses = kernel.accesses.iter().map(|access| access.unmatched);
+    let branches = kernel.branches.iter().map(|branch| branch.unmatched);
+    let unmatched: u64 = accesses.chain(branches).sum();
     if unmatched > 0 {
         writeln!(
             out,
-            "  {unmatched} accesses of single lanes are in no figure: too many were waiting for other lanes"
+            "  {unmatched} accesses and branches of single lanes are in no figure: too many were waiting for other lanes"
         )?;
     }
     writeln!(out)
@@ -98,7 +102,7 @@ fn print_lines(out: &mut impl Write, accesses: &[&AccessProfile]) -> io::Result<
             percent(access.misaligned, access.executions),
         ]);
     }
-    print_if(out, !accesses.is_empty(), &table)
+    table.print_section(out)
 }
 
 /// Threadgroup memory.
@@ -125,7 +129,7 @@ fn print_turns(out: &mut impl Write, accesses: &[&AccessProfile]) -> io::Result<
             format!("{:.1} x", access.bank_conflicts().degree()),
         ]);
     }
-    print_if(out, !accesses.is_empty(), &table)
+    table.print_section(out)
 }
 
 fn print_objects(out: &mut impl Write, kernel: &KernelProfile) -> io::Result<()> {
@@ -150,7 +154,7 @@ fn print_objects(out: &mut impl Write, kernel: &KernelProfile) -> io::Result<()>
             format!("{incomplete}{} B", object.written),
         ]);
     }
-    print_if(out, !kernel.objects.is_empty(), &table)
+    table.print_section(out)
 }
 
 fn print_meetings(out: &mut impl Write, what: &str, meetings: &[MeetingProfile]) -> io::Result<()> {
@@ -163,19 +167,7 @@ fn print_meetings(out: &mut impl Write, what: &str, meetings: &[MeetingProfile])
             percent(meeting.work, meeting.full_work),
         ]);
     }
-    print_if(out, !meetings.is_empty(), &table)
-}
-
-fn print_if<const COLUMNS: usize>(
-    out: &mut impl Write,
-    wanted: bool,
-    table: &Table<COLUMNS>,
-) -> io::Result<()> {
-    if !wanted {
-        return Ok(());
-    }
-    table.print(out)?;
-    writeln!(out)
+    table.print_section(out)
 }
 
 fn print_advice(out: &mut impl Write, recommendations: &[Recommendation]) -> io::Result<()> {

@@ -24,6 +24,19 @@ kernel void other(device float *out [[buffer(0)]]) {
 }
 "#;
 
+/// Its lines are named too.
+const COMPUTES: &str = r#"#include <metal_stdlib>
+constant uint rounds [[function_constant(0)]];
+kernel void computes(device float *x [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+    float value = x[i];
+    for (uint k = 0; k < (is_function_constant_defined(rounds) ? rounds : 4); k++)
+        value = metal::fma(value, value, 1.0f);
+    if (i % 2 == 0)
+        value = float(half(value) * 2.0h) + metal::exp(value);
+    x[i] = value;
+}
+"#;
+
 const LAUNCH: &str = "--kernel steps --grid 128 --threadgroup 64 --constant stride=8 --buffer 0=zeros:4096 --buffer 1=zeros:512";
 
 fn kernels() -> Folder {
@@ -84,6 +97,60 @@ fn advice_comes_with_line_and_figure() {
         line_with(advice, &["kernels.metal:7", "turns"]),
         "kernels.metal:7 (kernel steps): saves up to 28 %: 32 turns of threadgroup memory for 'tile', 4 without conflicts; \
          add a pad of one element to each row, or let neighbouring lanes access neighbouring words"
+    );
+}
+
+#[test]
+fn operations_and_branches_are_told_by_line() {
+    let folder = kernels();
+    folder.file("computes.metal", COMPUTES);
+    let launch = "computes.metal --grid 128 --threadgroup 64 --buffer 0=zeros:512";
+    let printed = analyze(&folder, launch);
+    assert_eq!((printed.code, &printed.err[..]), (Some(0), ""));
+    let words = printed.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for expected in [
+        "computes.metal:5 0 0 0 512 0 0",
+        "computes.metal:6 1024 0 0 0 0 0",
+        "computes.metal:8 64 64 0 0 0 64",
+        "computes.metal:5 20 100 % 80 % 0 %",
+        "computes.metal:7 4 100 % 50 % 100 %",
+    ] {
+        assert!(words.contains(expected), "{expected}: {}", printed.out);
+    }
+    // 1024 + 64 of float, 64 of half and 64 functions; four lines that are read, and written.
+    let sentence = line_with(&printed.out, &["roofline"]);
+    assert!(
+        sentence.contains(
+            "1216 floating-point operations, 1024 bytes of lines, 1.19 operations a byte"
+        ) && sentence.contains("memory bound on M1 (from 38.2), M1 Pro (from 26.0)")
+            && !sentence.contains("compute bound"),
+        "{sentence}"
+    );
+    let much = analyze(
+        &folder,
+        &format!("{launch} --constant rounds=1000 --html page.html --json"),
+    );
+    assert_eq!((much.code, &much.err[..]), (Some(0), ""));
+    let json: serde_json::Value = serde_json::from_str(&much.out).unwrap();
+    let gpu = &json["rooflines"][0]["gpus"][0];
+    assert_eq!(
+        (&gpu["name"], &gpu["bound"]),
+        (&"M1".into(), &"arithmetic".into())
+    );
+    assert_eq!(json["rooflines"][0]["operations"], 128 * 2000 + 192);
+    let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert!(page.contains("<title>Roofline</title>"), "{page}");
+    let line = line_with(&page, &["metal::fma(value, value, 1.0f);"]);
+    assert!(line.contains("256000 float"), "{line}");
+    folder.file("much.json", &much.out);
+    folder.file(
+        "few.json",
+        analyze(&folder, &format!("{launch} --json")).out,
+    );
+    let diff = analyze(&folder, "--diff few.json much.json").out;
+    assert_eq!(
+        line_with(&diff, &["operations of float"]),
+        "computes operations of float 1088 256064 +23435.3 %"
     );
 }
 
