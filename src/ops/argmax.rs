@@ -3,11 +3,10 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::error::{Error, Failure, Result};
-use crate::metal::compute::ComputeEncoder;
 use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
-use crate::ops::{Ops, View};
+use crate::ops::{LaunchTarget, Ops, View};
 
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -25,7 +24,7 @@ impl Ops {
     /// [`Error::InvalidArgument`] for no columns; otherwise as for [`Ops::linear`].
     pub fn argmax<'a>(
         &self,
-        encoder: &mut ComputeEncoder<'_>,
+        target: &mut dyn LaunchTarget,
         x: impl Into<View<'a>>,
         y: impl Into<View<'a>>,
         rows: usize,
@@ -64,6 +63,6 @@ impl Ops {
             },
         };
         // SAFETY: the kernel reads rows below `rows` of `columns` elements and writes one index a row.
-        unsafe { launch.encode(encoder) }
+        unsafe { launch.encode(target) }
     }
 }

@@ -3,12 +3,11 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::error::{Error, Failure, Result};
-use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
 use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
-use crate::ops::{KvCache, KvElement, KvShape, Ops, View};
+use crate::ops::{KvCache, KvElement, KvShape, LaunchTarget, Ops, View};
 
 /// Rows of a simdgroup matrix: fewer rows do not fill one.
 const TILE_MIN_ROWS: usize = 8;
@@ -52,7 +51,7 @@ impl Ops {
     /// rows lie past the cache, or `q` or `y` past its buffer; [`Error::Misaligned`] if `y` is not on a multiple of 16 bytes.
     pub fn attention<'a>(
         &self,
-        encoder: &mut ComputeEncoder<'_>,
+        target: &mut dyn LaunchTarget,
         cache: &KvCache,
         q: impl Into<View<'a>>,
         y: impl Into<View<'a>>,
@@ -115,7 +114,7 @@ impl Ops {
         };
         // SAFETY: the kernels read q, and positions below past + rows of the cache, and write y[rows, heads, head_size]; they
         // divide `shared` as the plan says.
-        unsafe { launch.encode(encoder) }
+        unsafe { launch.encode(target) }
     }
 }
 

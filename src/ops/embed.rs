@@ -3,12 +3,11 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::error::Result;
-use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
 use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
-use crate::ops::{Ops, View, Weight};
+use crate::ops::{LaunchTarget, Ops, View, Weight};
 
 /// Elements that a thread unpacks.
 const CHUNK_ELEMENTS: usize = 16;
@@ -32,7 +31,7 @@ impl Ops {
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) as for [`Ops::linear`].
     pub fn embed<'a>(
         &self,
-        encoder: &mut ComputeEncoder<'_>,
+        target: &mut dyn LaunchTarget,
         table: &Weight,
         ids: impl Into<View<'a>>,
         y: impl Into<View<'a>>,
@@ -72,6 +71,6 @@ impl Ops {
             },
         };
         // SAFETY: the kernel clamps ids to the table and writes y[count, k].
-        unsafe { launch.encode(encoder) }
+        unsafe { launch.encode(target) }
     }
 }

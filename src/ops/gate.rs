@@ -1,11 +1,10 @@
 //! The gate of a feed-forward layer.
 
 use crate::error::Result;
-use crate::metal::compute::ComputeEncoder;
 use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::KernelName;
 use crate::ops::shader::Shader;
-use crate::ops::{Ops, View};
+use crate::ops::{LaunchTarget, Ops, View};
 
 /// Threads of a threadgroup: each takes four elements.
 const THREADS: usize = 256;
@@ -19,7 +18,7 @@ impl Ops {
     /// As for [`Ops::linear`].
     pub fn silu_multiply<'a>(
         &self,
-        encoder: &mut ComputeEncoder<'_>,
+        target: &mut dyn LaunchTarget,
         a: impl Into<View<'a>>,
         b: impl Into<View<'a>>,
         y: impl Into<View<'a>>,
@@ -49,6 +48,6 @@ impl Ops {
             },
         };
         // SAFETY: the kernel reads and writes `count` elements.
-        unsafe { launch.encode(encoder) }
+        unsafe { launch.encode(target) }
     }
 }

@@ -4,12 +4,11 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::error::{Error, Failure, Result};
 use crate::metal::buffer::{Buffer, StorageMode};
-use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::{Device, Size};
 use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4, elements};
 use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
-use crate::ops::{Ops, View};
+use crate::ops::{LaunchTarget, Ops, View};
 
 /// The most elements of a head of attention: what the kernels have registers for.
 pub const MAX_HEAD_SIZE: usize = 256;
@@ -176,7 +175,7 @@ impl Ops {
     /// [`Error::Misaligned`] if one is not on a multiple of 16 bytes; [`Error::InvalidArgument`] if one is the cache.
     pub fn kv_append<'a>(
         &self,
-        encoder: &mut ComputeEncoder<'_>,
+        target: &mut dyn LaunchTarget,
         cache: &KvCache,
         k: impl Into<View<'a>>,
         v: impl Into<View<'a>>,
@@ -225,6 +224,6 @@ impl Ops {
             },
         };
         // SAFETY: the kernel reads k and v [rows, kv_heads, head_size] and writes positions below past + rows.
-        unsafe { launch.encode(encoder) }
+        unsafe { launch.encode(target) }
     }
 }

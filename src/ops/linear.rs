@@ -3,12 +3,11 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::error::{Error, Failure, Result};
-use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
 use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
-use crate::ops::{DataType, LaneExecution, Ops, Tensor, View, Weight, WeightType};
+use crate::ops::{DataType, LaneExecution, LaunchTarget, Ops, Tensor, View, Weight, WeightType};
 
 /// Up to this many rows of x the matrix-vector kernels are used: they read the weights once for four rows.
 const MATVEC_MAX_ROWS: usize = 8;
@@ -67,13 +66,13 @@ impl Ops {
     /// multiple of 4 bytes, or `y` overlaps what is read; and those of the encoder.
     pub fn linear<'a>(
         &self,
-        encoder: &mut ComputeEncoder<'_>,
+        target: &mut dyn LaunchTarget,
         weight: &Weight,
         x: impl Into<View<'a>>,
         y: impl Into<View<'a>>,
         m: usize,
     ) -> Result<()> {
-        self.product(encoder, "Ops::linear", weight, x.into(), y.into(), m, false)
+        self.product(target, "Ops::linear", weight, x.into(), y.into(), m, false)
     }
 
     /// `y += x . W^T`, as [`Ops::linear`] otherwise: the residual connection in the same dispatch.
@@ -83,14 +82,14 @@ impl Ops {
     /// Those of [`Ops::linear`].
     pub fn linear_add<'a>(
         &self,
-        encoder: &mut ComputeEncoder<'_>,
+        target: &mut dyn LaunchTarget,
         weight: &Weight,
         x: impl Into<View<'a>>,
         y: impl Into<View<'a>>,
         m: usize,
     ) -> Result<()> {
         self.product(
-            encoder,
+            target,
             "Ops::linear_add",
             weight,
             x.into(),
@@ -110,7 +109,7 @@ impl Ops {
     /// [`Error::InvalidArgument`] if `y` has another type, or if shapes do not fit or have gaps.
     pub fn matmul_weights<'a>(
         &self,
-        encoder: &mut ComputeEncoder<'_>,
+        target: &mut dyn LaunchTarget,
         weight: &Weight,
         x: impl Into<Tensor<'a>>,
         y: impl Into<Tensor<'a>>,
@@ -118,7 +117,7 @@ impl Ops {
         const FUNCTION: &str = "Ops::matmul_weights";
         let (x, y) = (x.into(), y.into());
         let m = rows_of(FUNCTION, weight, &x, &y)?;
-        self.product(encoder, FUNCTION, weight, x.view(), y.view(), m, false)
+        self.product(target, FUNCTION, weight, x.view(), y.view(), m, false)
     }
 
     /// `y += x . W^T`, as [`Ops::matmul_weights`] otherwise. Kernels are those of [`Ops::linear`].
@@ -128,7 +127,7 @@ impl Ops {
     /// Those of [`Ops::matmul_weights`].
     pub fn matmul_weights_add<'a>(
         &self,
-        encoder: &mut ComputeEncoder<'_>,
+        target: &mut dyn LaunchTarget,
         weight: &Weight,
         x: impl Into<Tensor<'a>>,
         y: impl Into<Tensor<'a>>,
@@ -136,13 +135,13 @@ impl Ops {
         const FUNCTION: &str = "Ops::matmul_weights_add";
         let (x, y) = (x.into(), y.into());
         let m = rows_of(FUNCTION, weight, &x, &y)?;
-        self.product(encoder, FUNCTION, weight, x.view(), y.view(), m, true)
+        self.product(target, FUNCTION, weight, x.view(), y.view(), m, true)
     }
 
     #[allow(clippy::too_many_arguments)]
     fn product(
         &self,
-        encoder: &mut ComputeEncoder<'_>,
+        target: &mut dyn LaunchTarget,
         function: &'static str,
         weight: &Weight,
         x: View<'_>,
@@ -203,7 +202,7 @@ impl Ops {
             grid,
         };
         // SAFETY: the kernels read rows below n of the weights and below m of x, of k elements each, and write y[m, n].
-        unsafe { launch.encode(encoder) }
+        unsafe { launch.encode(target) }
     }
 
     /// The kernel for few rows of activations, the lanes of its threadgroups, and the rows of weights that these work on.

@@ -26,7 +26,7 @@
 //! | largest element | [`Ops::argmax`] | `argmax.metal` |
 //!
 //! Operations on a [`Tensor`] take every type, shape and stride that it may have. The engine's own operations take plain views:
-//! activations are 32-bit floats, row-major. Every call checks shapes, alignment, buffer ranges and overlaps before it
+//! activations are 32-bit floats, row-major. They take any [`LaunchTarget`]: a [`DispatchSequence`] records them once for many executions. Every call checks shapes, alignment, buffer ranges and overlaps before it
 //! encodes anything. A call that fails dispatches nothing, but what it has bound by then stays bound. Calls are
 //! encoded, not run: results are there when the command buffer has completed. A serial encoder runs calls in order; in
 //! a concurrent one, the caller places barriers between dependent calls, as with any dispatch.
@@ -40,12 +40,15 @@ mod lane_execution;
 mod launch;
 mod linear;
 mod norm;
+mod operand;
 #[expect(clippy::module_inception)] // It holds `Ops`.
 mod ops;
 mod peak;
 mod pipelines;
 mod rope;
+mod sequence;
 mod shader;
+mod target;
 mod tensor;
 mod view;
 mod weight;
@@ -57,7 +60,9 @@ pub use kv_cache::{KvCache, KvElement, KvShape, MAX_HEAD_SIZE};
 pub use lane_execution::LaneExecution;
 pub use ops::Ops;
 pub use rope::{RopePairing, RopeShape, rope_frequencies};
+pub use sequence::{DispatchSequence, SequenceRecorder};
 pub use shader::shader_sources;
+pub use target::LaunchTarget;
 pub use tensor::*;
 pub use view::View;
 pub use weight::{Weight, WeightType};

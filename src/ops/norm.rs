@@ -3,11 +3,10 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::error::{Error, Failure, Result};
-use crate::metal::compute::ComputeEncoder;
 use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
-use crate::ops::{LaneExecution, Ops, View};
+use crate::ops::{LaneExecution, LaunchTarget, Ops, View};
 
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -38,7 +37,7 @@ impl Ops {
     #[allow(clippy::too_many_arguments)]
     pub fn rms_norm<'a>(
         &self,
-        encoder: &mut ComputeEncoder<'_>,
+        target: &mut dyn LaunchTarget,
         x: impl Into<View<'a>>,
         weight: impl Into<View<'a>>,
         y: impl Into<View<'a>>,
@@ -55,7 +54,7 @@ impl Ops {
             rows,
             columns,
         };
-        self.norm(encoder, FUNCTION, &rows, epsilon)
+        self.norm(target, FUNCTION, &rows, epsilon)
     }
 
     /// `x += residual`, then `y = rms_norm(x)`, in one dispatch: `residual` has the shape of `x`. Kernel `rms_norm` with its
@@ -67,7 +66,7 @@ impl Ops {
     #[allow(clippy::too_many_arguments)]
     pub fn add_rms_norm<'a>(
         &self,
-        encoder: &mut ComputeEncoder<'_>,
+        target: &mut dyn LaunchTarget,
         x: impl Into<View<'a>>,
         residual: impl Into<View<'a>>,
         weight: impl Into<View<'a>>,
@@ -85,12 +84,12 @@ impl Ops {
             rows,
             columns,
         };
-        self.norm(encoder, FUNCTION, &rows, epsilon)
+        self.norm(target, FUNCTION, &rows, epsilon)
     }
 
     fn norm(
         &self,
-        encoder: &mut ComputeEncoder<'_>,
+        target: &mut dyn LaunchTarget,
         function: &'static str,
         operands: &Rows<'_>,
         epsilon: f32,
@@ -159,6 +158,6 @@ impl Ops {
             },
         };
         // SAFETY: the kernel reads and writes rows below `rows` of `columns` elements.
-        unsafe { launch.encode(encoder) }
+        unsafe { launch.encode(target) }
     }
 }

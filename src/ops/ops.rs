@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Error, Failure, Result};
 use crate::metal::device::{Device, GpuFamily};
 use crate::ops::lane_execution::LaneExecution;
 use crate::ops::pipelines::Pipelines;
@@ -34,11 +34,33 @@ impl Ops {
     ///
     /// Those of [`Ops::new`].
     pub fn with_lane_execution(device: &Device, lanes: LaneExecution) -> Result<Ops> {
-        Ok(Ops {
-            pipelines: Arc::new(Pipelines::new(device, lanes)),
-            lanes,
-            has_matrices: device.supports_family(GpuFamily::Apple7),
-        })
+        Ok(Ops::with_pipelines(Pipelines::new(device, lanes)))
+    }
+
+    /// The operations on `device` for a [`DispatchSequence`](crate::ops::DispatchSequence), which encoders take, too.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`](crate::Error::Unsupported) if the device does not
+    /// [execute](Device::supports_indirect_command_buffers) indirect command buffers.
+    pub fn recordable(device: &Device) -> Result<Ops> {
+        if !device.supports_indirect_command_buffers() {
+            let message = format!(
+                "{} does not execute indirect command buffers",
+                device.name()
+            );
+            return Err(Error::Unsupported(Failure::new("Ops::recordable", message)));
+        }
+        let lanes = LaneExecution::of(device);
+        Ok(Ops::with_pipelines(Pipelines::recordable(device, lanes)))
+    }
+
+    fn with_pipelines(pipelines: Pipelines) -> Ops {
+        Ops {
+            lanes: pipelines.lanes(),
+            has_matrices: pipelines.device().supports_family(GpuFamily::Apple7),
+            pipelines: Arc::new(pipelines),
+        }
     }
 
     /// The device that the kernels are compiled for.

@@ -58,6 +58,7 @@ impl KernelName {
 pub(crate) struct Pipelines {
     device: Device,
     lanes: LaneExecution,
+    for_indirect_commands: bool,
     libraries: Made<Shader, Library>,
     by_kernel: Made<KernelName, ComputePipeline>,
 }
@@ -67,9 +68,22 @@ impl Pipelines {
         Pipelines {
             device: device.clone(),
             lanes,
+            for_indirect_commands: false,
             libraries: Made::default(),
             by_kernel: Made::default(),
         }
+    }
+
+    /// Pipelines that the commands of indirect command buffers may have, too.
+    pub(crate) fn recordable(device: &Device, lanes: LaneExecution) -> Pipelines {
+        Pipelines {
+            for_indirect_commands: true,
+            ..Pipelines::new(device, lanes)
+        }
+    }
+
+    pub(crate) fn lanes(&self) -> LaneExecution {
+        self.lanes
     }
 
     pub(crate) fn device(&self) -> &Device {
@@ -96,7 +110,11 @@ impl Pipelines {
             };
         }
         let function = library.new_function_with_constants(name.function, &constants)?;
-        let pipeline = self.device.new_compute_pipeline_state(&function)?;
+        let make = match self.for_indirect_commands {
+            true => Device::new_compute_pipeline_state_for_indirect_commands,
+            false => Device::new_compute_pipeline_state,
+        };
+        let pipeline = make(&self.device, &function)?;
         pipeline.check_simd_width("Ops")?;
         Ok(pipeline)
     }

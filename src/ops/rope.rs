@@ -3,12 +3,11 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::error::{Error, Failure, Result};
-use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
 use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
-use crate::ops::{Ops, View};
+use crate::ops::{LaunchTarget, Ops, View};
 
 /// Which elements of a head are rotated together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -113,7 +112,7 @@ impl Ops {
     /// otherwise as for [`Ops::linear`].
     pub fn rope<'a>(
         &self,
-        encoder: &mut ComputeEncoder<'_>,
+        target: &mut dyn LaunchTarget,
         x: impl Into<View<'a>>,
         frequencies: impl Into<View<'a>>,
         shape: &RopeShape,
@@ -173,7 +172,7 @@ impl Ops {
             },
         };
         // SAFETY: the kernel touches the first 2 * pairs elements of each head of x[rows, heads, head_size].
-        unsafe { launch.encode(encoder) }
+        unsafe { launch.encode(target) }
     }
 }
 

@@ -17,7 +17,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
     ("groups", &["error.rs", "headers", "metal"]),
     ("indirect", &["sys", "error.rs", "headers", "metal"]),
     ("mps", &["sys", "error.rs", "metal"]),
-    ("ops", &["sys", "error.rs", "headers", "metal"]),
+    ("ops", &["sys", "error.rs", "headers", "indirect", "metal"]),
     ("devices", &["error.rs", "metal", "memory", "ops"]),
     ("software", &["sys", "error.rs", "metal"]),
     ("sanitizer.rs", &["sys", "error.rs"]),

@@ -20,6 +20,7 @@ mod metrics;
 mod norm;
 mod operations;
 mod rope;
+mod sequence;
 mod steady;
 mod support;
 mod tensor;

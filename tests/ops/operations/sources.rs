@@ -105,7 +105,11 @@ impl Sources {
                 let signature: String = lines
                     .take_while(|line| !line.starts_with("    )"))
                     .collect();
-                if signature.contains("encoder: &mut ComputeEncoder") {
+                let encoders = [
+                    "encoder: &mut ComputeEncoder",
+                    "target: &mut dyn LaunchTarget",
+                ];
+                if encoders.iter().any(|encoder| signature.contains(encoder)) {
                     let on_tensors = signature.contains("Tensor<'a>");
                     let (documentation, _) = documentation.split_once("# Errors").expect("errors");
                     let method = Method {
