@@ -176,6 +176,24 @@ fn other_buffers_and_fewer_launches_replace_those_before() {
     assert!(floats(&b)[0] > 1.8 && floats(&c)[0] == 0.0);
 }
 
+/// The same kernel and buffers, on grids that grow and shrink.
+#[test]
+fn other_grids_replace_those_before() {
+    let (recordable, mut sequence) = (recordable(), sequence(1));
+    let x = buffer(&[1.0f32; 640]);
+    let y = zeros(640);
+    for count in [8, 640, 8] {
+        y.wait_copy_from_slice(0, &[0.0f32; 640]).unwrap();
+        let mut recorder = sequence.record().unwrap();
+        let launched = recordable.silu_multiply(&mut recorder, &x, &x, &y, count);
+        launched.unwrap();
+        recorder.finish().unwrap();
+        execute(&sequence);
+        let computed = floats(&y).iter().filter(|&&y| y != 0.0).count();
+        assert_eq!(computed, count);
+    }
+}
+
 #[test]
 fn what_is_kept_is_not_launched_again() {
     let (recordable, mut sequence) = (recordable(), sequence(2));
