@@ -30,6 +30,9 @@ pub struct Arguments {
     /// How the keys and values of the text are kept
     #[arg(long, value_name = "TYPE", default_value = "f32")]
     cache: Cache,
+    /// Record the dispatches of a token once and replay them: less work for the CPU, the same text
+    #[arg(long)]
+    replay: bool,
     /// 0 always takes the likeliest token; higher is more surprising
     #[arg(
         short,
@@ -104,6 +107,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             Cache::F32 => KvElement::F32,
             Cache::F16 => KvElement::F16,
         },
+        replay: arguments.replay,
         ..SessionOptions::default()
     };
     let mut session = Session::with_options(&model, &options)?;
@@ -185,6 +189,13 @@ fn summary(out: &mut impl Write, generation: &Generation, sampling: &Sampling) -
         seconds(generation.decode),
         generation.decode_rate()
     )?;
+    if let Some(host) = generation.decode_host_per_token() {
+        let micros = host.as_secs_f64() * 1e6;
+        writeln!(
+            out,
+            "host     {micros:.1} us a decoded token, to encode and commit"
+        )?;
+    }
     let reason = match generation.stop {
         StopReason::End => "the model ended the text",
         StopReason::MaxTokens => "as many tokens as asked for",

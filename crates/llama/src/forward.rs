@@ -1,12 +1,12 @@
-//! The forward pass of a Llama through the layers of one device, recorded into one command buffer.
+//! The forward pass of a Llama through the layers of one device: encoded into a command buffer, or recorded for many.
 
 use super::config::ModelConfig;
 use super::error::Result;
-use super::model::{Model, Stage};
+use super::model::Model;
 use super::scratch::Scratch;
 use super::weights::{LayerWeights, OutputWeights, Vector, Weights};
-use metal_bridge::ops::{AttentionShape, KvCache, Ops, RopePairing, RopeShape, View};
-use metal_bridge::{Buffer, CommandBuffer, ComputeEncoder, DispatchType};
+use metal_bridge::Buffer;
+use metal_bridge::ops::{AttentionShape, KvCache, LaunchTarget, Ops, RopePairing, RopeShape, View};
 
 /// Which rows' logits are wanted.
 #[derive(Clone, Copy)]
@@ -19,53 +19,55 @@ pub(super) enum Outputs<'a> {
     All(&'a Buffer),
 }
 
-/// A forward pass that is being recorded.
+/// A forward pass on its way to a target.
 ///
 /// Its dispatches run concurrently. There is a barrier between two dispatches only if the later one must come after
 /// the earlier one.
-pub(super) struct Pass<'a, 'c> {
+pub(super) struct Pass<'a> {
     config: &'a ModelConfig,
     weights: &'a Weights,
     ops: &'a Ops,
     caches: &'a [KvCache],
     scratch: &'a Scratch,
-    encoder: ComputeEncoder<'c>,
-    dispatches: u64,
+    target: &'a mut dyn LaunchTarget,
+    dispatches: usize,
 }
 
-impl<'a, 'c> Pass<'a, 'c> {
+impl<'a> Pass<'a> {
+    /// A pass through these weights, which are of one device of the model.
     pub fn new(
         model: &'a Model,
-        stage: &'a Stage,
+        weights: &'a Weights,
+        ops: &'a Ops,
         caches: &'a [KvCache],
         scratch: &'a Scratch,
-        command_buffer: &'c mut CommandBuffer,
-    ) -> Result<Self> {
-        Ok(Self {
+        target: &'a mut dyn LaunchTarget,
+    ) -> Self {
+        Self {
             config: model.config(),
-            weights: &stage.weights,
-            ops: &stage.ops,
+            weights,
+            ops,
             caches,
             scratch,
-            encoder: command_buffer.compute_command_encoder(DispatchType::Concurrent)?,
+            target,
             dispatches: 0,
-        })
+        }
     }
 
     /// Records the computation of `rows` tokens, which follow `past` tokens in the caches: they lie at `start` in the token
-    /// buffer, or what the device before this one made of them is in the residual stream.
+    /// buffer, or what the device before this one made of them is in the residual stream. Gives the number of dispatches.
     pub fn encode(
-        &mut self,
+        mut self,
         start: usize,
         rows: usize,
         past: usize,
         outputs: Outputs<'_>,
-    ) -> Result<()> {
+    ) -> Result<usize> {
         let (weights, scratch) = (self.weights, self.scratch);
         if let Some(embedding) = &weights.embedding {
             let tokens = View::new(&scratch.tokens, start * size_of::<u32>());
-            self.dispatch(|ops, encoder| {
-                ops.embed(encoder, embedding, tokens, &scratch.hidden, rows)
+            self.dispatch(|ops, target| {
+                ops.embed(target, embedding, tokens, &scratch.hidden, rows)
             })?;
             self.barrier()?;
         }
@@ -73,26 +75,20 @@ impl<'a, 'c> Pass<'a, 'c> {
             self.attention(layer, cache, rows, past)?;
             self.feed_forward(layer, rows)?;
         }
-        let Some(output) = &weights.output else {
-            return Ok(());
-        };
-        match outputs {
-            Outputs::None => Ok(()),
-            Outputs::Last => {
-                self.logits(output, rows - 1, 1, &scratch.logits)?;
-                self.best(View::new(&scratch.logits, 0))
-            }
-            Outputs::All(logits) => {
-                self.logits(output, 0, rows, logits)?;
-                let row_bytes = self.config.vocabulary * size_of::<f32>();
-                self.best(View::new(logits, (rows - 1) * row_bytes))
+        if let Some(output) = &weights.output {
+            match outputs {
+                Outputs::None => {}
+                Outputs::Last => {
+                    self.logits(output, rows - 1, 1, &scratch.logits)?;
+                    self.best(View::new(&scratch.logits, 0))?;
+                }
+                Outputs::All(logits) => {
+                    self.logits(output, 0, rows, logits)?;
+                    let row_bytes = self.config.vocabulary * size_of::<f32>();
+                    self.best(View::new(logits, (rows - 1) * row_bytes))?;
+                }
             }
         }
-    }
-
-    /// Ends the recording and gives the number of dispatches.
-    pub fn finish(self) -> Result<u64> {
-        self.encoder.end_encoding()?;
         Ok(self.dispatches)
     }
 
@@ -111,7 +107,7 @@ impl<'a, 'c> Pass<'a, 'c> {
             (&layer.key, &scratch.keys),
             (&layer.value, &scratch.values),
         ] {
-            self.dispatch(|ops, encoder| ops.linear(encoder, weight, &scratch.normed, out, rows))?;
+            self.dispatch(|ops, target| ops.linear(target, weight, &scratch.normed, out, rows))?;
         }
         self.barrier()?;
         for (heads, out) in [
@@ -126,13 +122,13 @@ impl<'a, 'c> Pass<'a, 'c> {
                 first_position: past,
                 pairing: RopePairing::Interleaved,
             };
-            self.dispatch(|ops, encoder| {
-                ops.rope(encoder, out, &weights.rope_frequencies, &shape)
+            self.dispatch_at_position(|ops, target| {
+                ops.rope(target, out, &weights.rope_frequencies, &shape)
             })?;
         }
         self.barrier()?;
-        self.dispatch(|ops, encoder| {
-            ops.kv_append(encoder, cache, &scratch.keys, &scratch.values, rows, past)
+        self.dispatch_at_position(|ops, target| {
+            ops.kv_append(target, cache, &scratch.keys, &scratch.values, rows, past)
         })?;
         self.barrier()?;
         let shape = AttentionShape {
@@ -141,13 +137,13 @@ impl<'a, 'c> Pass<'a, 'c> {
             past,
             scale: config.attention_scale,
         };
-        self.dispatch(|ops, encoder| {
-            ops.attention(encoder, cache, &scratch.queries, &scratch.attended, &shape)
+        self.dispatch_at_position(|ops, target| {
+            ops.attention(target, cache, &scratch.queries, &scratch.attended, &shape)
         })?;
         self.barrier()?;
         let weight = &layer.attention_output;
-        self.dispatch(|ops, encoder| {
-            ops.linear_add(encoder, weight, &scratch.attended, &scratch.hidden, rows)
+        self.dispatch(|ops, target| {
+            ops.linear_add(target, weight, &scratch.attended, &scratch.hidden, rows)
         })?;
         self.barrier()
     }
@@ -157,15 +153,15 @@ impl<'a, 'c> Pass<'a, 'c> {
         self.norm(&layer.feed_forward_norm, 0, rows)?;
         self.barrier()?;
         for (weight, out) in [(&layer.gate, &scratch.gate), (&layer.up, &scratch.up)] {
-            self.dispatch(|ops, encoder| ops.linear(encoder, weight, &scratch.normed, out, rows))?;
+            self.dispatch(|ops, target| ops.linear(target, weight, &scratch.normed, out, rows))?;
         }
         self.barrier()?;
         let (gate, up) = (&scratch.gate, &scratch.up);
         let count = rows * config.feed_forward;
-        self.dispatch(|ops, encoder| ops.silu_multiply(encoder, gate, up, gate, count))?;
+        self.dispatch(|ops, target| ops.silu_multiply(target, gate, up, gate, count))?;
         self.barrier()?;
-        self.dispatch(|ops, encoder| {
-            ops.linear_add(encoder, &layer.down, gate, &scratch.hidden, rows)
+        self.dispatch(|ops, target| {
+            ops.linear_add(target, &layer.down, gate, &scratch.hidden, rows)
         })?;
         self.barrier()
     }
@@ -174,7 +170,7 @@ impl<'a, 'c> Pass<'a, 'c> {
     fn best(&mut self, logits: View<'_>) -> Result<()> {
         let (vocabulary, best) = (self.config.vocabulary, &self.scratch.best);
         self.barrier()?;
-        self.dispatch(|ops, encoder| ops.argmax(encoder, logits, best, 1, vocabulary))
+        self.dispatch(|ops, target| ops.argmax(target, logits, best, 1, vocabulary))
     }
 
     /// The logits of `rows` rows from row `first` on.
@@ -188,8 +184,8 @@ impl<'a, 'c> Pass<'a, 'c> {
         let scratch = self.scratch;
         self.norm(&output.norm, first, rows)?;
         self.barrier()?;
-        self.dispatch(|ops, encoder| {
-            ops.linear(encoder, &output.matrix, &scratch.normed, logits, rows)
+        self.dispatch(|ops, target| {
+            ops.linear(target, &output.matrix, &scratch.normed, logits, rows)
         })
     }
 
@@ -197,9 +193,9 @@ impl<'a, 'c> Pass<'a, 'c> {
     fn norm(&mut self, weight: &Vector, first: usize, rows: usize) -> Result<()> {
         let (scratch, width, epsilon) = (self.scratch, self.config.width, self.config.norm_epsilon);
         let hidden = View::new(&scratch.hidden, first * width * size_of::<f32>());
-        self.dispatch(|ops, encoder| {
+        self.dispatch(|ops, target| {
             ops.rms_norm(
-                encoder,
+                target,
                 hidden,
                 weight.view(),
                 &scratch.normed,
@@ -210,16 +206,28 @@ impl<'a, 'c> Pass<'a, 'c> {
         })
     }
 
+    /// Launches what is the same for every position: a target that has it already keeps it.
     fn dispatch(
         &mut self,
-        record: impl FnOnce(&Ops, &mut ComputeEncoder<'c>) -> metal_bridge::Result<()>,
+        launch: impl FnOnce(&Ops, &mut dyn LaunchTarget) -> metal_bridge::Result<()>,
     ) -> Result<()> {
-        record(self.ops, &mut self.encoder)?;
+        if self.target.keep() {
+            self.dispatches += 1;
+            return Ok(());
+        }
+        self.dispatch_at_position(launch)
+    }
+
+    fn dispatch_at_position(
+        &mut self,
+        launch: impl FnOnce(&Ops, &mut dyn LaunchTarget) -> metal_bridge::Result<()>,
+    ) -> Result<()> {
+        launch(self.ops, self.target)?;
         self.dispatches += 1;
         Ok(())
     }
 
     fn barrier(&mut self) -> Result<()> {
-        Ok(self.encoder.memory_barrier()?)
+        Ok(self.target.memory_barrier()?)
     }
 }

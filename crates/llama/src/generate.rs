@@ -48,6 +48,8 @@ pub struct Generation {
     pub decode: Duration,
     /// Tokens that were fed one by one in that time.
     pub decoded_tokens: usize,
+    /// Time of the CPU in `decode` for encoding command buffers and committing them.
+    pub decode_host: Duration,
     /// What was asked of the GPU.
     pub counts: Counts,
 }
@@ -61,6 +63,14 @@ impl Generation {
     /// Decoded tokens a second.
     pub fn decode_rate(&self) -> f64 {
         rate(self.decoded_tokens, self.decode)
+    }
+
+    /// The time of the CPU for a decoded token, if there are any.
+    pub fn decode_host_per_token(&self) -> Option<Duration> {
+        let tokens = u32::try_from(self.decoded_tokens)
+            .ok()
+            .filter(|&count| count > 0)?;
+        Some(self.decode_host / tokens)
     }
 }
 
@@ -114,7 +124,7 @@ impl Session {
         let start = Instant::now();
         self.feed(prompt)?;
         let prefilled = Instant::now();
-        let prefilled_position = self.position();
+        let (prefilled_position, prefilled_host) = (self.position(), self.host_time());
 
         let mut stream = TextStream::new();
         let mut tokens = Vec::new();
@@ -154,6 +164,7 @@ impl Session {
             prefill: prefilled - start,
             decode: prefilled.elapsed(),
             decoded_tokens: self.position() - prefilled_position,
+            decode_host: self.host_time() - prefilled_host,
             tokens,
             counts: Counts {
                 command_buffers: after.command_buffers - before.command_buffers,

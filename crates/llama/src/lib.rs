@@ -37,6 +37,7 @@ mod forward;
 mod generate;
 pub mod gguf;
 mod model;
+mod part;
 pub mod quantize;
 mod running;
 pub mod sampling;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::config::ModelConfig;
 use super::error::{Error, Result};
@@ -49,6 +49,19 @@ struct ModelInner {
 pub(super) struct Stage {
     pub weights: Weights,
     pub ops: Ops,
+    /// Made when a session first replays dispatches.
+    recordable: OnceLock<Ops>,
+}
+
+impl Stage {
+    /// The operations whose dispatches can be recorded.
+    pub fn recordable(&self) -> Result<&Ops> {
+        if let Some(made) = self.recordable.get() {
+            return Ok(made);
+        }
+        let made = Ops::recordable(self.ops.device())?;
+        Ok(self.recordable.get_or_init(|| made))
+    }
 }
 
 impl Model {
@@ -161,6 +174,7 @@ fn stages(devices: &[Device], gguf: &Gguf, config: &ModelConfig) -> Result<Vec<S
             Ok(Stage {
                 weights: Weights::load(device, gguf, config, layers, &mut used)?,
                 ops: Ops::new(device)?,
+                recordable: OnceLock::new(),
             })
         });
     let stages = stages.collect::<Result<_>>()?;

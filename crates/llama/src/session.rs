@@ -1,16 +1,19 @@
 //! [`Session`]: one text in the making, with its KV cache.
 
+use std::time::{Duration, Instant};
+
 use super::config::ModelConfig;
 use super::error::{Error, Result};
-use super::forward::{Outputs, Pass};
-use super::model::{Model, Stage};
+use super::forward::Outputs;
+use super::model::Model;
+use super::part::Part;
 use super::running::Running;
 use super::sampling::Sampler;
 use super::scratch::Scratch;
 use metal_bridge::devices::Communicator;
 use metal_bridge::memory::Memory;
-use metal_bridge::ops::{KvCache, KvElement, KvShape};
-use metal_bridge::{Buffer, CommandBuffer, CommandQueue, StorageMode};
+use metal_bridge::ops::{KvElement, KvShape};
+use metal_bridge::{Buffer, StorageMode};
 
 /// What a [`Session`] has room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +26,10 @@ pub struct SessionOptions {
     /// How the cache stores keys and values. F16 halves the cache's memory and rounds: the logits of a long text then
     /// differ by some 1e-4 if the text is fed in other batches.
     pub cache_element: KvElement,
+    /// Records the dispatches of a token once and replays them for each token that is fed alone, which takes the CPU less time.
+    /// The results are the same. The devices have to
+    /// [execute](metal_bridge::Device::supports_indirect_command_buffers) indirect command buffers.
+    pub replay: bool,
 }
 
 impl Default for SessionOptions {
@@ -31,6 +38,7 @@ impl Default for SessionOptions {
             context: None,
             batch: 256,
             cache_element: KvElement::F32,
+            replay: false,
         }
     }
 }
@@ -63,39 +71,7 @@ pub struct Session {
     /// Whether the scratch buffers hold the logits of the token before `position`.
     has_logits: bool,
     counts: Counts,
-}
-
-/// What a session has on one device.
-#[derive(Debug)]
-struct Part {
-    queue: CommandQueue,
-    /// For each layer of the device.
-    caches: Vec<KvCache>,
-    scratch: Scratch,
-}
-
-impl Part {
-    fn new(stage: &Stage, config: &ModelConfig, shape: &KvShape, batch: usize) -> Result<Self> {
-        let (device, layers) = (stage.ops.device(), stage.weights.layers.len());
-        let bytes = (shape.bytes()? as u64)
-            .saturating_mul(2)
-            .saturating_mul(layers as u64);
-        let limit = device.limits().recommended_max_working_set_size;
-        if bytes > limit {
-            return Err(Error::CacheTooLarge {
-                context: shape.capacity,
-                bytes,
-                limit,
-            });
-        }
-        Ok(Self {
-            caches: (0..layers)
-                .map(|_| KvCache::new(device, shape))
-                .collect::<Result<_, _>>()?,
-            queue: device.new_command_queue()?,
-            scratch: Scratch::new(device, config, shape.capacity, batch)?,
-        })
-    }
+    host_time: Duration,
 }
 
 impl Session {
@@ -113,7 +89,8 @@ impl Session {
     /// # Errors
     ///
     /// [`Error::Unsupported`] for a context beyond the model's or a batch of no tokens, [`Error::CacheTooLarge`],
-    /// [`Error::Metal`] if the device has not enough memory or a kernel does not compile.
+    /// [`Error::Metal`] if the device has not enough memory, a kernel does not compile, or dispatches are to be replayed on a
+    /// device that cannot.
     pub fn with_options(model: &Model, options: &SessionOptions) -> Result<Self> {
         let config = model.config();
         let context = options
@@ -139,13 +116,13 @@ impl Session {
         let batch = options.batch.min(context);
         let stages = model.stages().iter();
         let parts: Vec<Part> = stages
-            .map(|stage| Part::new(stage, config, &shape, batch))
+            .map(|stage| Part::new(model, stage, &shape, batch, options.replay))
             .collect::<Result<_>>()?;
         let communicator = match parts.len() {
             1 => None,
             _ => Some(communicator(model, &parts)?),
         };
-        let session = Self {
+        Ok(Self {
             model: model.clone(),
             parts,
             communicator,
@@ -153,9 +130,8 @@ impl Session {
             position: 0,
             has_logits: false,
             counts: Counts::default(),
-        };
-        session.compile_kernels()?;
-        Ok(session)
+            host_time: Duration::ZERO,
+        })
     }
 
     /// The model.
@@ -176,6 +152,11 @@ impl Session {
     /// What has been asked of the GPU so far.
     pub fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// The time that the CPU has taken so far to encode command buffers and to commit them.
+    pub fn host_time(&self) -> Duration {
+        self.host_time
     }
 
     /// Forgets the tokens from `position` on; does nothing if there are none.
@@ -347,43 +328,14 @@ impl Session {
                 let (from, to) = (&from.hidden, &to.hidden);
                 running.sends(communicator.send(index - 1, from, 0..bytes, index, to, 0)?);
             }
-            let mut command_buffer = self.parts[index].queue.command_buffer()?;
-            let mut pass = self.pass(index, &mut command_buffer)?;
-            pass.encode(start, rows, past, outputs)?;
-            let dispatches = pass.finish()?;
-            running.computes(command_buffer.commit()?);
+            let begin = Instant::now();
+            let (part, stage) = (&mut self.parts[index], &self.model.stages()[index]);
+            let (commands, dispatches) =
+                part.encode(&self.model, stage, start, rows, past, outputs)?;
+            running.computes(commands.commit()?);
+            self.host_time += begin.elapsed();
             self.counts.command_buffers += 1;
-            self.counts.dispatches += dispatches;
-        }
-        Ok(())
-    }
-
-    /// A pass through the layers of a device.
-    fn pass<'a, 'c>(
-        &'a self,
-        index: usize,
-        command_buffer: &'c mut CommandBuffer,
-    ) -> Result<Pass<'a, 'c>> {
-        let (stage, part) = (&self.model.stages()[index], &self.parts[index]);
-        Pass::new(
-            &self.model,
-            stage,
-            &part.caches,
-            &part.scratch,
-            command_buffer,
-        )
-    }
-
-    /// Compiles the kernels of decoding, short prompts and whole batches, by recording each into a command buffer that
-    /// is dropped: which kernel computes a product depends on the number of rows.
-    fn compile_kernels(&self) -> Result<()> {
-        for (index, part) in self.parts.iter().enumerate() {
-            for rows in [1, 8, 32, self.batch()].map(|rows| rows.min(self.batch())) {
-                let mut command_buffer = part.queue.command_buffer()?;
-                let mut pass = self.pass(index, &mut command_buffer)?;
-                pass.encode(0, rows, 0, Outputs::Last)?;
-                pass.finish()?;
-            }
+            self.counts.dispatches += dispatches as u64;
         }
         Ok(())
     }

@@ -151,18 +151,22 @@ mod with_a_metal {
     /// barrier.
     #[test]
     fn the_order_of_unordered_dispatches_does_not_matter() {
-        let story = |shuffle: Option<&str>| {
+        let story = |shuffle: Option<&str>, replay: bool| {
             let mut command = command(&["generate", "-m", MODEL, "-n", "24", "Once upon a time"]);
+            command.args(replay.then_some("--replay"));
             if let Some(seed) = shuffle {
                 command.env("SOFTWARE_METAL_SHUFFLE", seed);
             }
             let output = command.output().unwrap();
             assert_code(&output, 0);
+            assert!(text(&output.stderr).contains(" us a decoded token, to encode and commit"));
             output.stdout
         };
-        let expected = story(None);
-        for seed in ["1", "2", "3"] {
-            assert_eq!(text(&story(Some(seed))), text(&expected), "seed {seed}");
+        let expected = story(None, false);
+        assert_eq!(text(&story(None, true)), text(&expected));
+        for (seed, replay) in [("1", false), ("2", true), ("3", false), ("4", true)] {
+            let shuffled = story(Some(seed), replay);
+            assert_eq!(text(&shuffled), text(&expected), "seed {seed}, {replay}");
         }
     }
 
@@ -260,6 +264,10 @@ mod with_a_metal {
         // A command buffer for each device and token.
         assert!(text(&one.stderr).contains("GPU      20 command buffers"));
         assert!(text(&both.stderr).contains("GPU      40 command buffers"));
+        assert_eq!(
+            story(&one),
+            story(&generate(&["--devices", "0,1", "--replay"]))
+        );
         assert_code(&generate(&["--devices", "0,1", "--device", "0"]), 2);
         assert_code(&generate(&["--devices", "0,7"]), 3);
         let output = generate(&["--devices", "0,0,0,1,1"]);

@@ -10,4 +10,5 @@ mod generation;
 mod live_objects;
 mod models;
 mod reference;
+mod replay;
 mod support;
