@@ -86,6 +86,30 @@ fn halves_quantize_as_the_floats_that_they_are() {
     }
 }
 
+/// The first value counts of those that are equally far from zero, whatever the sign of a zero.
+#[test]
+fn negative_zeros_quantize_as_the_reference_does() {
+    let of = |first: f32, rest: f32, kind| {
+        let mut values = [rest; 32];
+        values[0] = first;
+        let input = file(&[("x.weight", &[32, 1], TensorType::F32, floats(values))]);
+        bytes(&quantized(&input, kind).0, "x.weight")
+    };
+    for (first, rest, scale, least) in [
+        (-0.0, -0.0, 0, 0x80),
+        (-0.0, 0.0, 0, 0x80),
+        (0.0, -0.0, 0x80, 0),
+        (0.0, 0.0, 0x80, 0),
+    ] {
+        for kind in [WeightType::Q4_0, WeightType::Q5_0] {
+            assert_eq!(of(first, rest, kind)[..2], [0, scale], "{kind:?}");
+        }
+        for kind in [WeightType::Q4_1, WeightType::Q5_1] {
+            assert_eq!(of(first, rest, kind)[..4], [0, 0, 0, least], "{kind:?}");
+        }
+    }
+}
+
 #[test]
 fn what_is_no_matrix_of_floats_stays_as_it_is() {
     let router = "blk.0.ffn_gate_inp.weight";
@@ -125,6 +149,9 @@ fn what_is_no_matrix_of_floats_stays_as_it_is() {
         output.get("general.quantization_version"),
         Some(&Value::U32(2))
     );
+    // Nothing is left to quantize: the file says what it said.
+    let (again, _) = quantized(&output, WeightType::Q4_0);
+    assert_eq!(again.get("general.file_type"), Some(&Value::U32(7)));
     for key in ["general.architecture", "tokenizer.ggml.tokens"] {
         assert_eq!(output.get(key), input.get(key));
     }
@@ -136,6 +163,7 @@ fn weights_that_a_format_cannot_hold_are_named() {
     for (value, kind) in [
         (f32::NAN, WeightType::Q4_0),
         (f32::NEG_INFINITY, WeightType::BF16),
+        (f32::MAX, WeightType::BF16),
         (65_600.0, WeightType::F16),
         (-65_600.0, WeightType::Q4_1),
         (1e7, WeightType::Q8_0),

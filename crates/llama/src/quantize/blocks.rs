@@ -52,7 +52,7 @@ fn furthest(block: &Block) -> f32 {
             best
         }
     };
-    block.iter().copied().fold(0.0, further)
+    block.iter().copied().fold(block[0], further)
 }
 
 fn q8_0(block: &Block, out: &mut Vec<u8>) {
@@ -94,7 +94,9 @@ fn q5_0(block: &Block, out: &mut Vec<u8>) {
 
 /// The scale, the least value, and the levels between it and the largest, of which there are `most` and one.
 fn between(block: &Block, most: u8) -> (f32, f32, [u8; BLOCK]) {
-    let least = block.iter().copied().fold(f32::INFINITY, f32::min);
+    // Of a zero and a negative zero the first counts.
+    let lesser = |best: f32, value: f32| if value < best { value } else { best };
+    let least = block.iter().copied().fold(block[0], lesser);
     let largest = block.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let scale = (largest - least) / f32::from(most);
     (scale, least, levels(block, scale, least, 0.5, most))

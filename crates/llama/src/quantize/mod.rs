@@ -23,6 +23,10 @@ pub const FORMATS: [WeightType; 8] = [
     WeightType::MXFP4,
 ];
 
+/// The keys that say what a file is.
+const FILE_TYPE: &str = "general.file_type";
+const VERSION: &str = "general.quantization_version";
+
 /// Why a file cannot be quantized.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -32,7 +36,8 @@ pub enum QuantizeError {
         "no quantizer makes {0}; F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1 and MXFP4 are possible"
     )]
     Unsupported(TensorType),
-    /// A weight that no format can hold: infinite, not a number, or a block's scale over the largest half.
+    /// A weight that no format can hold: infinite, not a number, or over the largest that the format or a block's
+    /// scale can be.
     #[error("tensor {tensor:?}: element {index} is {value}, which {kind} cannot hold")]
     Value {
         /// Name of the tensor.
@@ -63,7 +68,8 @@ pub struct Quantized {
 }
 
 /// Writes `input` to `out` with its matrices in another format. Vectors stay as they are, and so do the matrices that
-/// [`Quantized::kept`] names. `general.file_type` and `general.quantization_version` say what the new file is.
+/// [`Quantized::kept`] names. `general.file_type` and `general.quantization_version` say what the new file is,
+/// unless all matrices stay.
 ///
 /// One tensor is in memory at a time.
 ///
@@ -80,25 +86,25 @@ pub fn quantize(
         return Err(QuantizeError::Unsupported(of));
     };
     let mut writer = GgufWriter::with_alignment(input.alignment() as u32)?;
-    let own = [
-        "general.alignment",
-        "general.file_type",
-        "general.quantization_version",
-    ];
-    for (key, value) in input.metadata().filter(|(key, _)| !own.contains(key)) {
+    // A file that keeps all its matrices is still what it said.
+    let is_new = input.tensors().iter().any(|tensor| is_taken(tensor, kind));
+    let (alignment, own) = ("general.alignment", [FILE_TYPE, VERSION]);
+    let is_kept = |key: &str| key != alignment && !(is_new && own.contains(&key));
+    for (key, value) in input.metadata().filter(|(key, _)| is_kept(key)) {
         writer.metadata(key, value.clone());
     }
-    writer.metadata("general.file_type", Value::U32(file_type));
-    writer.metadata("general.quantization_version", Value::U32(2));
+    if is_new {
+        writer.metadata(FILE_TYPE, Value::U32(file_type));
+        writer.metadata(VERSION, Value::U32(2));
+    }
     let mut result = Quantized::default();
     for tensor in input.tensors() {
-        let is_matrix = tensor.dimensions().len() > 1 && tensor.name().ends_with(".weight");
-        let changes = is_matrix && is_taken(tensor, kind);
+        let changes = is_taken(tensor, kind);
         let element_type = if changes { of } else { tensor.element_type() };
         writer.tensor(tensor.name(), tensor.dimensions(), element_type)?;
         match changes {
             true => result.quantized += 1,
-            false if is_matrix && tensor.element_type() != of => {
+            false if is_matrix(tensor) && tensor.element_type() != of => {
                 result.kept.push(tensor.name().to_owned())
             }
             false => {}
@@ -120,17 +126,21 @@ pub fn quantize(
     }
 }
 
-/// Whether a matrix takes the new format.
+fn is_matrix(tensor: &TensorInfo) -> bool {
+    tensor.dimensions().len() > 1 && tensor.name().ends_with(".weight")
+}
+
+/// Whether a tensor is a matrix that takes the new format.
 fn is_taken(tensor: &TensorInfo, kind: WeightType) -> bool {
     let floats = [
         TensorType::F32,
         TensorType::F16,
         TensorType::of(WeightType::BF16),
     ];
-    let columns = tensor.dimensions()[0];
-    floats.contains(&tensor.element_type())
+    is_matrix(tensor)
+        && floats.contains(&tensor.element_type())
         && tensor.element_type() != TensorType::of(kind)
-        && columns % kind.block_elements() as u64 == 0
+        && tensor.dimensions()[0] % kind.block_elements() as u64 == 0
         // Small, and a token's experts depend on it.
         && !tensor.name().contains("ffn_gate_inp")
 }
@@ -204,6 +214,7 @@ fn largest(kind: WeightType) -> f32 {
         WeightType::Q8_0 => half * 127.0,
         WeightType::Q4_0 => half * 8.0,
         WeightType::Q5_0 => half * 16.0,
+        WeightType::BF16 => bf16::MAX.to_f32(),
         _ => f32::MAX,
     }
 }
