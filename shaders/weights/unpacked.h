@@ -126,10 +126,13 @@ struct MXFP4Block {
     }
     static float offset(device const uchar *, uint) { return 0.0f; }
     static float quant(device const uchar *block, uint part, uint i) {
-        // A sign, two bits of exponent, one of mantissa. In the places of a half the exponent is 14 too small, and what
-        // is not normal stays so.
-        const uint bits = four_bits(block + 1, part, i);
-        return float(as_type<half>(ushort((bits & 7) << 9 | (bits & 8) << 12))) * 16384.0f;
+        // A sign, two bits of exponent, one of mantissa. The magnitudes are 0, 1, 2, 3, 4, 6, 8 and 12 halves: steps of
+        // 1, from the fourth on of 2, from the sixth on of 4. No number is read by its bits, since that of 0.5 would
+        // not be a normal half, which a GPU may take for zero.
+        const int bits = int(four_bits(block + 1, part, i));
+        const int number = bits & 7;
+        const float magnitude = float(number + max(number, 4) + 2 * max(number, 6) - 16) * 0.5f;
+        return bits > 7 ? -magnitude : magnitude;
     }
 };
 
