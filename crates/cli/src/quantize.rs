@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use metal_bridge::ops::WeightType;
 use metal_bridge_llama::gguf::Gguf;
-use metal_bridge_llama::quantize::{FORMATS, quantize};
+use metal_bridge_llama::quantize::{FORMATS, QuantizeError, quantize};
 
 use super::failure::Failure;
 use super::format;
@@ -30,9 +30,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Failure::new(format_args!("{}: {error}", path.display()))
     };
     let input = Gguf::open(&arguments.input).map_err(|error| at(&arguments.input, &error))?;
-    // A file beside the output takes its name when it is whole: the output may be the input, and a full disk spoils neither.
     let output = &arguments.output;
-    let folder = match output.parent() {
+    // A link stays one: what it leads to is replaced. A device or a folder is not.
+    let target = fs::canonicalize(output).unwrap_or_else(|_| output.clone());
+    if fs::metadata(&target).is_ok_and(|target| !target.is_file()) {
+        return Err(at(output, &"not a regular file"));
+    }
+    // A file beside the target takes its name when it is whole: it may be the input, and a full disk spoils neither.
+    let folder = match target.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
@@ -42,10 +47,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .tempfile_in(folder)
         .map_err(|error| at(output, &error))?;
     let mut buffered = BufWriter::with_capacity(1 << 20, file.as_file_mut());
-    let result = quantize(&input, arguments.format, &mut buffered)
-        .map_err(|error| at(&arguments.input, &error))?;
+    let result =
+        quantize(&input, arguments.format, &mut buffered).map_err(|error| match error {
+            QuantizeError::Io(_) => at(output, &error),
+            _ => at(&arguments.input, &error),
+        })?;
     drop(buffered);
-    file.persist(output)
+    file.persist(&target)
         .map_err(|error| at(output, &error.error))?;
 
     let size = fs::metadata(output)
@@ -64,7 +72,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     )?;
     for name in &result.kept {
         let tensor = input.tensor(name).map_err(Failure::new)?;
-        writeln!(out, "{name} stays {}", tensor.element_type())?;
+        writeln!(
+            out,
+            "{} stays {}",
+            name.escape_debug(),
+            tensor.element_type()
+        )?;
     }
     Ok(())
 }

@@ -1,10 +1,13 @@
 //! `metal-bridge quantize`: what it writes, and that a mistake spoils no file.
 
 use std::fs;
+use std::io::Write;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use metal_bridge_llama::gguf::{Gguf, TensorType};
+use metal_bridge_llama::gguf::{Gguf, GgufWriter, TensorType};
 use metal_bridge_workloads::synthetic::SyntheticModel;
 
 fn run(arguments: &[&str], folder: &Path) -> Output {
@@ -116,4 +119,52 @@ fn mistakes_name_the_file_and_leave_none() {
         );
         assert_eq!(names(folder.path()), ["model.gguf", "text"]);
     }
+}
+
+#[test]
+fn links_and_what_is_no_file_are_not_replaced() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("other")).unwrap();
+    fs::write(at("other/old.gguf"), "old").unwrap();
+    symlink("other/old.gguf", at("link.gguf")).unwrap();
+    let quantize = ["quantize", "model.gguf", "link.gguf", "q8_0"];
+    assert!(run(&quantize, folder.path()).status.success());
+    assert!(fs::symlink_metadata(at("link.gguf")).unwrap().is_symlink());
+    Gguf::open(at("other/old.gguf")).unwrap();
+
+    let _socket = UnixListener::bind(at("socket")).unwrap();
+    symlink("socket", at("link")).unwrap();
+    for name in ["socket", "link", "other"] {
+        let output = run(&["quantize", "model.gguf", name, "q8_0"], folder.path());
+        let text = String::from_utf8(output.stderr).unwrap();
+        let expected = format!("{name}: not a regular file");
+        assert!(
+            output.status.code() == Some(1) && text.contains(&expected),
+            "{text}"
+        );
+        assert!(!fs::metadata(at(name)).unwrap().is_file());
+    }
+    assert_eq!(names(&at("other")), ["old.gguf"]);
+}
+
+#[test]
+fn names_of_tensors_do_not_reach_the_terminal_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = GgufWriter::new();
+    let name = "\u{1b}[31m\n.weight";
+    writer.tensor(name, &[48, 1], TensorType::F32).unwrap();
+    let input = fs::File::create(folder.path().join("model.gguf")).unwrap();
+    writer
+        .write(input, |_, out| out.write_all(&[0; 192]))
+        .unwrap();
+    let output = run(
+        &["quantize", "model.gguf", "small.gguf", "q8_0"],
+        folder.path(),
+    );
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.ends_with("\n\\u{1b}[31m\\n.weight stays F32\n"),
+        "{text:?}"
+    );
 }
