@@ -14,7 +14,7 @@ struct Q8_0 {
     static ulong row_bytes(uint k) { return ulong(k / 32) * block_bytes; }
     static uint first(uint chunk) { return chunk * chunk_elements; }
     static Chunk load(device const uchar *row, uint chunk) {
-        device const uchar *block = row + (chunk / 2) * block_bytes;
+        device const uchar *block = row + ulong(chunk / 2) * block_bytes;
         device const packed_char4 *quants = (device const packed_char4 *)(block + 2 + (chunk % 2) * 16);
         Chunk result;
         result.scale = float(*(device const half *)block);
@@ -23,7 +23,7 @@ struct Q8_0 {
     }
     static Chunk load_tail(device const uchar *row, uint chunk, uint) { return load(row, chunk); }
     static Block load_block(device const uchar *row, uint index) {
-        device const uchar *block = row + index * block_bytes;
+        device const uchar *block = row + ulong(index) * block_bytes;
         device const char *quants = (device const char *)(block + 2);
         Block result;
         result.scale = float(*(device const half *)block);
@@ -46,7 +46,7 @@ struct Q4_0 {
     static ulong row_bytes(uint k) { return ulong(k / 32) * block_bytes; }
     static uint first(uint chunk) { return (chunk / 2) * 32 + (chunk % 2) * 8; }
     static Chunk load(device const uchar *row, uint chunk) {
-        device const uchar *block = row + (chunk / 2) * block_bytes;
+        device const uchar *block = row + ulong(chunk / 2) * block_bytes;
         device const packed_uchar4 *quants = (device const packed_uchar4 *)(block + 2 + (chunk % 2) * 8);
         Chunk result;
         result.scale = float(*(device const half *)block);
@@ -59,7 +59,7 @@ struct Q4_0 {
     }
     static Chunk load_tail(device const uchar *row, uint chunk, uint) { return load(row, chunk); }
     static Block load_block(device const uchar *row, uint index) {
-        device const uchar *block = row + index * block_bytes;
+        device const uchar *block = row + ulong(index) * block_bytes;
         device const uchar *quants = block + 2;
         Block result;
         result.scale = float(*(device const half *)block);

@@ -119,10 +119,10 @@ struct MXFP4Block {
         elements = 32,
         bytes = 17
     };
-    // 2^(exponent - 127), of which the least is not a normal float.
+    // Half of 2^(exponent - 127), since `quant` counts halves; the two least are not normal floats.
     static float scale(device const uchar *block, uint) {
         const uint exponent = block[0];
-        return as_type<float>(exponent == 0 ? 0x00400000u : exponent << 23);
+        return as_type<float>(exponent < 2 ? 0x00200000u << exponent : (exponent - 1) << 23);
     }
     static float offset(device const uchar *, uint) { return 0.0f; }
     static float quant(device const uchar *block, uint part, uint i) {
@@ -131,7 +131,7 @@ struct MXFP4Block {
         // not be a normal half, which a GPU may take for zero.
         const int bits = int(four_bits(block + 1, part, i));
         const int number = bits & 7;
-        const float magnitude = float(number + max(number, 4) + 2 * max(number, 6) - 16) * 0.5f;
+        const float magnitude = float(number + max(number, 4) + 2 * max(number, 6) - 16);
         return bits > 7 ? -magnitude : magnitude;
     }
 };

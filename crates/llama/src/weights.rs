@@ -14,7 +14,8 @@ use metal_bridge::{Buffer, Device, StorageMode, page_size};
 const OFFSET_ALIGNMENT: u64 = 16;
 
 /// What matrices may be, for errors.
-const MATRIX_TYPES: &str = "F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL, MXFP4, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K and IQ4_XS";
+const MATRIX_TYPES: &str = "F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL, MXFP4, \
+    Q2_K, Q3_K, Q4_K, Q5_K, Q6_K and IQ4_XS";
 
 const EMBEDDING: &str = "token_embd.weight";
 const OUTPUT_NORM: &str = "output_norm.weight";

@@ -1,5 +1,5 @@
-//! GGUF files in smaller formats: the matrices of a file in another [`WeightType`], bit for bit as the reference's quantizers
-//! make them.
+//! GGUF files in smaller formats: the matrices of a file in another [`WeightType`], bit for bit as the reference's
+//! quantizers make them.
 //! The formats ([`FORMATS`]) are those that need no calibration and no search.
 
 mod blocks;
@@ -62,8 +62,8 @@ pub enum QuantizeError {
 pub struct Quantized {
     /// Tensors in the new format.
     pub quantized: usize,
-    /// Names of the matrices that stay as they are: rows that do not fill whole blocks, elements that are quantized already, and
-    /// the routers of experts.
+    /// Names of the matrices that stay as they are: rows that do not fill whole blocks, elements that are quantized
+    /// already, and the routers of experts.
     pub kept: Vec<String>,
 }
 
