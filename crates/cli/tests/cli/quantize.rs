@@ -1,7 +1,6 @@
 //! `metal-bridge quantize`: what it writes, and that a mistake spoils no file.
 
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
