@@ -29,10 +29,12 @@ pub struct Arguments {
 
     /// Read the profile that a program wrote because of SOFTWARE_METAL_PROFILE=FILE
     #[arg(long, value_name = "FILE")]
+    #[cfg_attr(software_metal, arg(conflicts_with_all = RUN))]
     profile: Option<PathBuf>,
 
     /// Tell what differs between two profiles, or outputs of --json
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], conflicts_with = "html")]
+    #[cfg_attr(software_metal, arg(conflicts_with_all = RUN))]
     diff: Option<Vec<PathBuf>>,
 
     /// Estimate occupancy for a GPU with so many cores
@@ -47,6 +49,10 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
+
+/// The options that say how to compile and to launch a kernel.
+#[cfg(software_metal)]
+const RUN: [&str; 2] = ["Launch", "SourceOptions"];
 
 /// What is analyzed: one of these.
 #[cfg(software_metal)]
