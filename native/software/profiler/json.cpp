@@ -9,6 +9,22 @@
 namespace smtl::profile {
 namespace {
 
+/* The bytes of the character that `text` begins with; 0 if it is not UTF-8. */
+std::size_t character_size(std::string_view text) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    const unsigned char first = byte(0);
+    if (first < 0x80) return 1;
+    const std::size_t size = first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
+    if (size == 0 || text.size() < size) return 0;
+    for (std::size_t i = 1; i < size; ++i)
+        if ((byte(i) & 0xC0) != 0x80) return 0;
+    /* Shorter forms exist, surrogates are no characters, and there are none past U+10FFFF. */
+    const unsigned char second = byte(1);
+    const bool is_none = (first == 0xE0 && second < 0xA0) || (first == 0xED && second >= 0xA0) ||
+                         (first == 0xF0 && second < 0x90) || (first == 0xF4 && second >= 0x90);
+    return is_none ? 0 : size;
+}
+
 /* Members and elements with commas between them. */
 class writer {
 public:
@@ -51,18 +67,21 @@ private:
         separate();
         text_ += text;
     }
-    /* Names come from sources and may hold anything. Bytes that are not ASCII stand as they are: sources are UTF-8. */
+    /* Names come from sources and may hold anything. Bytes that are not UTF-8 become replacement characters. */
     void quote(std::string_view text) {
         text_ += '"';
-        for (const char c : text) {
+        while (!text.empty()) {
+            const char c = text[0];
+            const std::size_t size = character_size(text);
             if (c == '"' || c == '\\') text_ += '\\';
             if (static_cast<unsigned char>(c) < 0x20) {
                 char escaped[8];
                 std::snprintf(escaped, sizeof escaped, "\\u%04x", unsigned(c));
                 text_ += escaped;
             } else {
-                text_ += c;
+                text_ += size == 0 ? std::string_view("\\ufffd") : text.substr(0, size);
             }
+            text.remove_prefix(size == 0 ? 1 : size);
         }
         text_ += '"';
     }

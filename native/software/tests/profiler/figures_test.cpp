@@ -2,11 +2,13 @@
 #include <cstdio>
 #include <random>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "check.h"
 #include "profiler/counts.h"
 #include "profiler/footprint.h"
+#include "profiler/json.h"
 #include "profiler/matching.h"
 
 using namespace smtl::profile;
@@ -114,6 +116,19 @@ void strides_have_an_end() {
     CHECK(more.other_strides == 144 && more.lanes == 800);
 }
 
+void names_become_utf8() {
+    const kernel_profile nothing;
+    const auto named = [&](const char *name) {
+        const std::string json = to_json({{name, &nothing}});
+        const std::size_t begin = json.find("\"name\":\"") + 8;
+        return json.substr(begin, json.find("\",\"", begin) - begin);
+    };
+    CHECK(named("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80") == "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");
+    CHECK(named("a\xFF\"\xC3") == "a\\ufffd\\\"\\ufffd");
+    CHECK(named("\xC0\x80\xED\xA0\x80") == "\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd");
+    CHECK(named("\xE2\x82") == "\\ufffd\\ufffd" && named("\xF4\x90\x80\x80!") == "\\ufffd\\ufffd\\ufffd\\ufffd!");
+}
+
 }  // namespace
 
 int main() {
@@ -122,5 +137,6 @@ int main() {
     what_may_not_wait_is_left_out_for_all_lanes();
     different_bytes_count_once();
     strides_have_an_end();
+    names_become_utf8();
     return check::report("profiler figures");
 }
