@@ -35,6 +35,9 @@ core::core() {
     encode_command = [](smtl_core *core, smtl_command_request *request) {
         static_cast<smtl::core *>(core)->encode(*request);
     };
+    refuse_function = [](smtl_core *core, const smtl_function_request *request) {
+        static_cast<smtl::core *>(core)->refuse(*request);
+    };
 }
 
 bool core::owns(const void *address) const {
@@ -169,6 +172,11 @@ void core::fail_encoding(char *problem) {
                                               "': " + (problem == nullptr ? "nobody takes its commands" : problem) +
                                               ", in " + describe_threadgroup());
     std::free(problem);
+}
+
+void core::refuse(const smtl_function_request &request) {
+    fail_call(request);
+    smtl_continue(abandon_kernel(SIGTRAP, nullptr));
 }
 
 void core::encode(smtl_command_request &request) {

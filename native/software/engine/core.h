@@ -79,6 +79,8 @@ struct core : smtl_core {
     [[noreturn]] void abandon_kernel();
     /* Called by kernel code; does not return if the request is wrong. */
     void encode(smtl_command_request &request);
+    /* Called by kernel code; does not return. */
+    void refuse(const smtl_function_request &request);
     /* Whether the address lies in the core's arena. */
     bool owns(const void *address) const;
     /* Whether the instruction is the running kernel's own, and not one of the scheduler or a library. */
@@ -107,6 +109,8 @@ private:
     smtl_failure fault_kind() const;
     std::string describe_fault() const;
     void fail_encoding(char *problem);
+    std::string describe_call(const smtl_function_request &request) const;
+    void fail_call(const smtl_function_request &request);
     std::string describe_threadgroup() const;
     std::string describe_waiting() const;
     /* Lanes of the simdgroup have met `most_meetings` times while others waited in a barrier. */

@@ -1,6 +1,8 @@
 /* Describes what a kernel that failed has done, and what its threads were waiting for. */
 #include <bit>
 #include <csignal>
+#include <string_view>
+#include <utility>
 
 #include "context.h"
 #include "core.h"
@@ -15,6 +17,28 @@ namespace {
 /* The line that SMTL_SITE has put into the site. */
 uint32_t line_of(uint32_t site) {
     return (site & ~(SMTL_SYNC_SITE | SMTL_JOIN_SITE | SMTL_TURN_SITE)) >> SMTL_SITE_COLUMN_BITS;
+}
+
+/* From "... [T = name]", as the compiler writes the name: in Metal's words. */
+std::string function_type_of(std::string_view text) {
+    const size_t sign = text.find(" = ");
+    if (sign == text.npos || text.size() < sign + 4) return std::string(text);
+    std::string type(text.substr(sign + 3, text.size() - sign - 4));
+    constexpr std::pair<std::string_view, std::string_view> words[] = {{"const __global_host", "constant"},
+                                                                       {"__global_host const", "constant"},
+                                                                       {"__global", "device"},
+                                                                       {"__local", "threadgroup"},
+                                                                       {"unsigned int", "uint"},
+                                                                       {"unsigned short", "ushort"},
+                                                                       {"unsigned char", "uchar"},
+                                                                       {"unsigned long", "ulong"},
+                                                                       {"_Float16", "half"},
+                                                                       {"__bf16", "bfloat"},
+                                                                       {"metal::", ""}};
+    for (const auto &[from, to] : words)
+        for (size_t at = type.find(from); at != type.npos; at = type.find(from, at + to.size()))
+            type.replace(at, from.size(), to);
+    return type;
 }
 
 std::string threads_wait(uint32_t count) {
@@ -84,6 +108,34 @@ std::string core::describe_waiting() const {
     if (talking != 0)
         text += "; " + threads_wait(talking) + "in a function of their SIMD-group in line " + std::to_string(line);
     return text;
+}
+
+std::string core::describe_call(const smtl_function_request &request) const {
+    const smtl_function_table *const table = request.table;
+    const std::string index = std::to_string(request.index);
+    if (request.function != nullptr)
+        return "the linked function '" + std::string(request.function->name) + "' is of type '" +
+               function_type_of(request.function->type_name) + "', and is declared as of type '" +
+               function_type_of(request.type_name) + "'";
+    if (table == nullptr) return "the visible function table is null";
+    if (table->mark != SMTL_FUNCTION_TABLE_MARK) return "the argument is not a visible function table";
+    if (table->image != current->kernel->image->identity)
+        return "the visible function table belongs to another pipeline";
+    if (request.index >= table->count)
+        return "index " + index + " of the visible function table is not below its " + std::to_string(table->count) +
+               " functions";
+    const smtl_visible_function *const function = table->functions[request.index];
+    if (function == nullptr) return "the visible function table has no function at index " + index;
+    return "function '" + std::string(function->name) + "' at index " + index +
+           " of the visible function table is of type '" + function_type_of(function->type_name) +
+           "', and the kernel calls one of type '" + function_type_of(request.type_name) + "'";
+}
+
+void core::fail_call(const smtl_function_request &request) {
+    current->fail(SMTL_FAILURE_ARGUMENTS,
+                  "kernel '" + std::string(current->kernel->image->name) + "': " + describe_call(request) +
+                      (request.site == 0 ? "" : ", in line " + std::to_string(line_of(request.site))) + ", in " +
+                      describe_threadgroup());
 }
 
 std::string core::describe_poll() const {

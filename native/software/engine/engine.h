@@ -34,6 +34,16 @@ uint32_t smtl_kernel_used_mask(const smtl_kernel *kernel, bool threadgroup);
 /* Sets the name of an argument in reports. Call it before the kernel is first launched. */
 void smtl_kernel_name_argument(smtl_kernel *kernel, bool threadgroup, uint32_t index, const char *name);
 
+/* The function that was linked into the kernel under this number; NULL: there is none. */
+const struct smtl_visible_function *smtl_kernel_find_function(const smtl_kernel *kernel, uint32_t number);
+
+/* A table of functions that were linked into the kernel: what kernels get instead of a buffer. NULL if memory has run
+ * out. NULL in place of a function empties the place. */
+typedef struct smtl_function_table smtl_function_table;
+smtl_function_table *smtl_function_table_create(const smtl_kernel *kernel, size_t count);
+void smtl_function_table_set(smtl_function_table *table, size_t index, const struct smtl_visible_function *function);
+void smtl_function_table_free(smtl_function_table *table);
+
 /* What orders a launch among others, for its checks (sanitizer/). All zero: it is in order with every other launch. */
 typedef struct {
     uint32_t queue; /* from 1 */

@@ -1,9 +1,11 @@
 #include "kernel.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
+#include <vector>
 
 #include <dlfcn.h>
 #include <link.h>
@@ -58,12 +60,18 @@ void find_used_arguments(smtl_kernel &kernel) {
     }
 }
 
-/* Clang's instrumentation lists the kernel's constants in an initialiser, which this calls instead of the loader. Any
- * further initialiser would come from the source, and is refused. */
-bool list_globals(const smtl_kernel &kernel) {
+/* Clang's instrumentation lists the constants of each part in an initialiser, which this calls instead of the loader.
+ * Any further initialiser would come from the source, and is refused. */
+bool list_globals(const smtl_kernel &kernel, const smtl_sanitized_globals &listed, std::vector<uintptr_t> &entries) {
+    constexpr size_t words = 8; /* of an entry */
+    ptrdiff_t parts = 1;
+    while (smtl_kernel_find_function(&kernel, uint32_t(parts - 1)) != nullptr) ++parts;
     const auto *const list = static_cast<const smtl_global_lister *>(dlsym(kernel.handle, "smtl_lister"));
-    if (list == nullptr || list->end - list->begin > 1) return false;
-    if (list->begin != list->end) (*list->begin)();
+    if (list == nullptr || list->end - list->begin > parts) return false;
+    for (auto lister = list->begin; lister != list->end; ++lister) {
+        (*lister)();
+        entries.insert(entries.end(), listed.entries, listed.entries + listed.count * words);
+    }
     return true;
 }
 
@@ -98,17 +106,21 @@ smtl_kernel *load(const char *path, const char *entry, std::string &problem) {
     segment_query query{map->l_addr, kernel.get(), 0};
     dl_iterate_phdr(read_segments, &query);
     if (const void *const globals = dlsym(kernel->handle, "smtl_globals")) {
-        if (!list_globals(*kernel)) {
+        const auto &listed = *static_cast<const smtl_sanitized_globals *>(globals);
+        std::vector<uintptr_t> entries;
+        if (!list_globals(*kernel, listed, entries)) {
             problem = std::string(path) + " has initialisers, which would run when it is loaded";
             return nullptr;
         }
-        kernel->checks = smtl::kernel_checks::load(path, query.base, query.end,
-                                                   *static_cast<const smtl_sanitized_globals *>(globals), problem);
+        kernel->checks =
+            smtl::kernel_checks::load(path, query.base, query.end, {entries.data(), entries.size() / 8}, problem);
         if (kernel->checks == nullptr) return nullptr;
         kernel->static_threadgroup_memory = kernel->checks->threadgroup_memory();
     }
     kernel->blocks = set_flags(kernel->image->blocking_begin, kernel->image->blocking_end);
     kernel->polls = set_flags(kernel->image->polling_begin, kernel->image->polling_end);
+    if (kernel->blocks) set_flags(kernel->image->linked_blocking_begin, kernel->image->linked_blocking_end);
+    if (kernel->polls) set_flags(kernel->image->linked_polling_begin, kernel->image->linked_polling_end);
     find_used_arguments(*kernel);
     return kernel.release();
 }
@@ -127,6 +139,33 @@ void smtl_kernel::learn_cost(uint64_t threadgroups, uint64_t nanoseconds) const 
     const uint64_t before = threadgroup_cost.load(std::memory_order_relaxed);
     const uint64_t average = before == UINT32_MAX ? measured : (3 * before + measured) / 4;
     threadgroup_cost.store(uint32_t(average), std::memory_order_relaxed);
+}
+
+const smtl_visible_function *smtl_kernel_find_function(const smtl_kernel *kernel, uint32_t number) {
+    const std::string symbol = "smtl_function_" + std::to_string(number);
+    return static_cast<const smtl_visible_function *>(dlsym(kernel->handle, symbol.c_str()));
+}
+
+smtl_function_table *smtl_function_table_create(const smtl_kernel *kernel, size_t count) {
+    constexpr size_t most = size_t{1} << 24;
+    if (count > most) return nullptr;
+    auto *const table = static_cast<smtl_function_table *>(
+        std::calloc(1, sizeof(smtl_function_table) + count * sizeof(const smtl_visible_function *)));
+    if (table == nullptr) return nullptr;
+    table->mark = SMTL_FUNCTION_TABLE_MARK;
+    table->count = count;
+    table->image = kernel->image->identity;
+    return table;
+}
+
+void smtl_function_table_set(smtl_function_table *table, size_t index, const smtl_visible_function *function) {
+    std::atomic_ref(table->functions[index]).store(function, std::memory_order_relaxed);
+}
+
+void smtl_function_table_free(smtl_function_table *table) {
+    if (table == nullptr) return;
+    table->mark = 0;
+    std::free(table);
 }
 
 char *smtl::copy_message(const std::string &text) { return strdup(text.c_str()); }

@@ -52,6 +52,10 @@ void smtl_library_release(smtl_library *library);
 size_t smtl_library_function_count(const smtl_library *library);
 const char *smtl_library_function_name(const smtl_library *library, size_t index);
 
+/* The names of the functions that kernels may call through tables, in source order. */
+size_t smtl_library_visible_function_count(const smtl_library *library);
+const char *smtl_library_visible_function_name(const smtl_library *library, size_t index);
+
 typedef enum {
     SMTL_ARGUMENT_BUFFER,
     SMTL_ARGUMENT_THREADGROUP_MEMORY
@@ -90,6 +94,7 @@ typedef struct {
     uint32_t index;
     size_t type_size; /* of the pointed-to type if it is known, else 0 */
     uint32_t array_length; /* of an array of buffers, which takes as many indices; 1 for others */
+    bool function_table; /* and no memory */
     bool conditional; /* present only if a function constant says so */
     bool used; /* true until machine code tells otherwise: a pipeline knows, a library does not */
 } smtl_argument;
@@ -123,10 +128,23 @@ typedef struct {
     uint8_t bytes[32]; /* a long4 */
 } smtl_constant_value;
 
+/* A visible function to link, with its own constants fixed. */
+typedef struct {
+    smtl_library *library;
+    const char *function;
+    const smtl_constant_value *values;
+    size_t count;
+} smtl_linked_function;
+
 /* Generates machine code for one kernel with its constants fixed. Returns a malloc'd path of a shared object in the
  * cache, for smtl_kernel_load with entry "smtl_entry"; NULL and a malloc'd `*log` on error. */
 char *smtl_library_specialize(smtl_library *library, const char *function, const smtl_constant_value *values,
                               size_t count, char **log);
+
+/* The same with functions that are linked in, which may be of other libraries: the shared object has them as
+ * "smtl_function_0" and so on. */
+char *smtl_library_specialize_linked(smtl_library *library, const char *function, const smtl_constant_value *values,
+                                     size_t count, const smtl_linked_function *linked, size_t linked_count, char **log);
 
 /* The name of that machine code, without making it: what has one name is the same code. malloc'd; NULL and a malloc'd
  * `*log` if there is no such function or a value does not fit. */

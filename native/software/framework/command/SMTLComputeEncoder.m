@@ -3,6 +3,7 @@
 #import "SMTLIndirectCommandBuffer.h"
 #import "SMTLLaunchCheck.h"
 #import "framework/library/SMTLComputePipeline.h"
+#import "framework/library/SMTLVisibleFunctionTable.h"
 #import "framework/memory/SMTLBuffer.h"
 #import "support/SMTLError.h"
 #import <Metal/MTLHeap.h>
@@ -95,6 +96,34 @@ static void set_buffer(SMTLComputeEncoder *encoder, id<MTLBuffer> buffer, NSUInt
     for (NSUInteger i = 0; i < range.length; i++)
         check_binding(self, buffers[i], offsets[i], range.location + i, where);
     for (NSUInteger i = 0; i < range.length; i++) set_buffer(self, buffers[i], offsets[i], range.location + i, where);
+}
+
+- (void)setVisibleFunctionTable:(id<MTLVisibleFunctionTable>)table
+                  atBufferIndex:(NSUInteger)index
+                          where:(const char *)where {
+    SMTL_REQUIRE_ENCODING(self, where);
+    SMTLRequireArgumentIndex(where, index);
+    SMTLVisibleFunctionTable *own = SMTLCheckFunctionTable(where, table, _device);
+    smtl_set_buffer *command =
+        smtl_stream_append(&_buffer->_stream, SMTL_OP_SET_BUFFER, (uint32_t)index, sizeof *command);
+    command->address = own == nil ? NULL : (void *)own->_table;
+    command->length = own == nil ? 0 : SMTL_UNKNOWN_LENGTH;
+    _buffers[index] = nil;
+    _lengths[index] = command->length;
+    if (own != nil) SMTLRetainOnce(_buffer, own, &own->_retained_by);
+}
+
+- (void)setVisibleFunctionTable:(id<MTLVisibleFunctionTable>)visibleFunctionTable
+                  atBufferIndex:(NSUInteger)bufferIndex {
+    [self setVisibleFunctionTable:visibleFunctionTable atBufferIndex:bufferIndex
+                            where:"-[MTLComputeCommandEncoder setVisibleFunctionTable:atBufferIndex:]"];
+}
+
+- (void)setVisibleFunctionTables:(const id<MTLVisibleFunctionTable>[])visibleFunctionTables
+                 withBufferRange:(NSRange)range {
+    for (NSUInteger i = 0; i < range.length; i++)
+        [self setVisibleFunctionTable:visibleFunctionTables[i] atBufferIndex:range.location + i
+                                where:"-[MTLComputeCommandEncoder setVisibleFunctionTables:withBufferRange:]"];
 }
 
 - (void)setThreadgroupMemoryLength:(NSUInteger)length atIndex:(NSUInteger)index {

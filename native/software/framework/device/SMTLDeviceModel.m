@@ -196,6 +196,10 @@ static NSString *architecture_name(void) {
     }
 }
 
+- (BOOL)supportsFunctionPointers {
+    return [self supportsFamily:MTLGPUFamilyApple6] || [self supportsFamily:MTLGPUFamilyMac2];
+}
+
 /* --- What the software Metal has not ------------------------------------------------------------------------------ */
 
 - (NSUInteger)maxArgumentBufferSamplerCount {
@@ -212,7 +216,6 @@ static NSString *architecture_name(void) {
     }
 
 ANSWERS_NO(supportsDynamicLibraries)
-ANSWERS_NO(supportsFunctionPointers)
 ANSWERS_NO(supportsRaytracing)
 ANSWERS_NO(supportsPrimitiveMotionBlur)
 ANSWERS_NO(supportsShaderBarycentricCoordinates)

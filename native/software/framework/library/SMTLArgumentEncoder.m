@@ -1,6 +1,7 @@
 #import "SMTLArgumentEncoder.h"
 
 #import "SMTLComputePipeline.h"
+#import "SMTLVisibleFunctionTable.h"
 #import "framework/memory/SMTLBuffer.h"
 #import "support/SMTLError.h"
 #import <Metal/MTLIndirectCommandBuffer.h>
@@ -12,7 +13,8 @@
 static size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 static bool is_handle(MTLDataType type) {
-    return type == MTLDataTypePointer || type == MTLDataTypeComputePipeline || type == MTLDataTypeIndirectCommandBuffer;
+    return type == MTLDataTypePointer || type == MTLDataTypeComputePipeline ||
+           type == MTLDataTypeIndirectCommandBuffer || type == MTLDataTypeVisibleFunctionTable;
 }
 
 @implementation SMTLArgumentEncoder
@@ -235,6 +237,19 @@ static bool is_handle(MTLDataType type) {
     [self requireHandles:range type:MTLDataTypeIndirectCommandBuffer
                    where:"-[MTLArgumentEncoder setIndirectCommandBuffers:withRange:]"];
     for (NSUInteger i = 0; i < range.length; i++) [self setIndirectCommandBuffer:buffers[i] atIndex:range.location + i];
+}
+
+- (void)setVisibleFunctionTable:(id<MTLVisibleFunctionTable>)table atIndex:(NSUInteger)index {
+    const char *where = "-[MTLArgumentEncoder setVisibleFunctionTable:atIndex:]";
+    (void)SMTLCheckFunctionTable(where, table, _device);
+    [self store:[table gpuResourceID]._impl type:MTLDataTypeVisibleFunctionTable index:index where:where];
+}
+
+- (void)setVisibleFunctionTables:(const id<MTLVisibleFunctionTable>[])tables withRange:(NSRange)range {
+    const char *where = "-[MTLArgumentEncoder setVisibleFunctionTables:withRange:]";
+    [self requireHandles:range type:MTLDataTypeVisibleFunctionTable where:where];
+    for (NSUInteger i = 0; i < range.length; i++) (void)SMTLCheckFunctionTable(where, tables[i], _device);
+    for (NSUInteger i = 0; i < range.length; i++) [self setVisibleFunctionTable:tables[i] atIndex:range.location + i];
 }
 
 - (void *)constantDataAtIndex:(NSUInteger)index {

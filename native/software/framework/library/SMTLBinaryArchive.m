@@ -170,6 +170,12 @@ static NSString *name_of(SMTLFunction *function, char **log) {
     SMTLFunction *function = (SMTLFunction *)[descriptor computeFunction];
     SMTL_REQUIRE(function != nil, where, @"computeFunction must not be nil");
     SMTL_REQUIRE([function device] == _device, where, @"the function belongs to another device");
+    MTLLinkedFunctions *linked = [descriptor linkedFunctions];
+    if ([[linked functions] count] + [[linked privateFunctions] count] > 0) {
+        SMTLStoreError(error, archive_error(MTLBinaryArchiveErrorCompilationFailure,
+                                            @"a binary archive cannot hold kernels with linked functions"));
+        return NO;
+    }
     return [self addFunction:function error:error];
 }
 
@@ -219,7 +225,9 @@ static NSString *name_of(SMTLFunction *function, char **log) {
 
 bool SMTLUseBinaryArchives(MTLComputePipelineDescriptor *descriptor, MTLPipelineOption options, NSError **error) {
     SMTLFunction *function = (SMTLFunction *)[descriptor computeFunction];
-    for (SMTLBinaryArchive *archive in [descriptor binaryArchives]) {
+    MTLLinkedFunctions *linked = [descriptor linkedFunctions];
+    const bool is_linked = [[linked functions] count] + [[linked privateFunctions] count] > 0;
+    for (SMTLBinaryArchive *archive in is_linked ? nil : [descriptor binaryArchives]) {
         NSData *code = [archive codeOf:function];
         if (code == nil) continue;
         char *log = NULL;

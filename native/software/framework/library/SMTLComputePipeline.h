@@ -17,6 +17,8 @@
     NSUInteger _staticMemory;
     MTLSize _requiredThreads; /* of a threadgroup; all zero: any number up to `_maxThreads` */
     uint64_t _retained_by;
+    NSArray *_linked; /* functions, by their number in the kernel; those for tables come first */
+    NSUInteger _linkedForTables;
     uint64_t _handle; /* by which kernels name it */
     BOOL _supportsIndirect;
 @protected

@@ -3,17 +3,26 @@
 #import "SMTLFunction.h"
 #import "SMTLLibrary.h"
 #import "SMTLReflection.h"
+#import "SMTLVisibleFunctionTable.h"
 #import "framework/device/SMTLHandles.h"
 #import "support/SMTLError.h"
 #include "support/SMTLInjection.h"
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Those for tables come first. */
+static NSArray *all_of(MTLLinkedFunctions *linked) {
+    NSArray *functions = [linked functions] == nil ? [NSArray array] : [linked functions];
+    return [linked privateFunctions] == nil ? functions
+                                            : [functions arrayByAddingObjectsFromArray:[linked privateFunctions]];
+}
+
 /* What the descriptor asks for beyond kernels; nil for nothing. */
-static NSString *what_is_unsupported(MTLComputePipelineDescriptor *descriptor) {
-    MTLLinkedFunctions *linked = [descriptor linkedFunctions];
-    if ([[linked functions] count] + [[linked binaryFunctions] count] + [[linked privateFunctions] count] > 0)
+static NSString *what_is_unsupported(MTLComputePipelineDescriptor *descriptor, SMTLDevice *device) {
+    if ([all_of([descriptor linkedFunctions]) count] > 0 && ![device supportsFunctionPointers])
         return @"linked functions are not supported: the device answers NO to supportsFunctionPointers";
+    if ([[[descriptor linkedFunctions] binaryFunctions] count] > 0)
+        return @"binary functions are not supported: link the functions themselves";
     if ([[descriptor preloadedLibraries] count] > 0)
         return @"dynamic libraries are not supported: the device answers NO to supportsDynamicLibraries";
     return nil;
@@ -32,16 +41,25 @@ static bool is_threadgroup_of(MTLSize size, NSUInteger most) {
     return SMTL_OBJECT_COMPUTE_PIPELINE;
 }
 
-/* Machine code for the function with its constants fixed; NULL with the compiler's text in `*log`. */
-static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
-    if (smtl_compile_must_fail()) {
-        *log = strdup("injected failure");
-        return NULL;
+static void check_linked(MTLLinkedFunctions *linked, SMTLDevice *device, const char *where) {
+    NSMutableSet *names = [NSMutableSet set];
+    for (SMTLFunction *function in all_of(linked)) {
+        SMTL_REQUIRE(function->_library->_device == device, where, @"linked function %@ belongs to another device",
+                     function->_name);
+        SMTL_REQUIRE(function->_isVisible, where, @"linked function %@ is a kernel, and not a [[visible]] function",
+                     function->_name);
+        SMTL_REQUIRE(![names containsObject:[function name]], where, @"two linked functions are named %@",
+                     [function name]);
+        [names addObject:[function name]];
     }
+}
+
+static smtl_kernel *load_linked(SMTLFunction *function, const smtl_linked_function *linked, size_t count, char **log) {
     SMTLLibrary *library = function->_library;
     for (int attempt = 0;; ++attempt) {
-        char *path = smtl_library_specialize(library->_library, [function->_name UTF8String],
-                                             [function->_constants values], [function->_constants count], log);
+        char *path = smtl_library_specialize_linked(library->_library, [function->_name UTF8String],
+                                                    [function->_constants values], [function->_constants count], linked,
+                                                    count, log);
         if (path == NULL) return NULL;
         smtl_kernel *kernel = smtl_kernel_load(path, "smtl_entry", log);
         /* The cache can be deleted at any time. */
@@ -51,6 +69,27 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
         free(*log);
         *log = NULL;
     }
+}
+
+/* Machine code for the function with its constants fixed; NULL with the compiler's text in `*log`. */
+static smtl_kernel *load_kernel(SMTLFunction *function, NSArray *functions, char **log) {
+    if (smtl_compile_must_fail()) {
+        *log = strdup("injected failure");
+        return NULL;
+    }
+    const size_t count = [functions count];
+    smtl_linked_function *linked = calloc(count + 1, sizeof *linked);
+    if (linked == NULL) return NULL;
+    for (size_t i = 0; i < count; i++) {
+        const SMTLFunction *other = [functions objectAtIndex:i];
+        linked[i].library = other->_library->_library;
+        linked[i].function = [other->_name UTF8String];
+        linked[i].values = [other->_constants values];
+        linked[i].count = [other->_constants count];
+    }
+    smtl_kernel *kernel = load_linked(function, linked, count, log);
+    free(linked);
+    return kernel;
 }
 
 - (instancetype)initWithDevice:(SMTLDevice *)device
@@ -66,11 +105,14 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
         SMTL_REQUIRE(limit <= SMTL_MAX_THREADS_PER_THREADGROUP, where,
                      @"maxTotalThreadsPerThreadgroup %lu exceeds the device's %u", (unsigned long)limit,
                      SMTL_MAX_THREADS_PER_THREADGROUP);
+        SMTL_REQUIRE(!function->_isVisible, where, @"computeFunction: %@ is a [[visible]] function, and not a kernel",
+                     function->_name);
+        check_linked([descriptor linkedFunctions], device, where);
     } @catch (NSException *exception) {
         [self release];
         @throw;
     }
-    NSString *unsupported = what_is_unsupported(descriptor);
+    NSString *unsupported = what_is_unsupported(descriptor, device);
     if (unsupported != nil) {
         SMTLStoreError(error, SMTLMakeError(MTLLibraryErrorDomain, MTLLibraryErrorUnsupported, unsupported));
         [self release];
@@ -82,7 +124,8 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
     _shaderValidation = [descriptor shaderValidation];
     [self setLabel:[descriptor label]];
     char *log = NULL;
-    _kernel = load_kernel(function, &log);
+    [self setLinkedFunctions:[descriptor linkedFunctions]];
+    _kernel = load_kernel(function, _linked, &log);
     if (_kernel == NULL) {
         NSString *text = SMTLTakeString(log, @"the kernel could not be compiled");
         NSString *description = [NSString stringWithFormat:@"%@: %@", function->_name, text];
@@ -141,6 +184,7 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
     SMTLHandleEnd(_handle);
     free(_arguments);
     if (_kernel != NULL) smtl_kernel_release(_kernel);
+    [_linked release];
     [_function release];
     [super dealloc];
 }
@@ -189,29 +233,39 @@ static smtl_kernel *load_kernel(SMTLFunction *function, char **log) {
     return 0;
 }
 
-/* --- Functions that are linked: there are none -------------------------------------------------------------------- */
+/* --- Functions that are linked ------------------------------------------------------------------------------------ */
+
+- (void)setLinkedFunctions:(MTLLinkedFunctions *)linked {
+    _linked = [all_of(linked) copy];
+    _linkedForTables = [[linked functions] count];
+}
 
 - (id<MTLFunctionHandle>)functionHandleWithName:(NSString *)name {
-    (void)name;
+    for (NSUInteger i = 0; i < _linkedForTables; i++)
+        if ([[[_linked objectAtIndex:i] name] isEqual:name])
+            return [[[SMTLFunctionHandle alloc] initWithPipeline:self number:i] autorelease];
     return nil;
 }
 
+/* Only functions that were given for tables have a handle. */
 - (id<MTLFunctionHandle>)functionHandleWithFunction:(id<MTLFunction>)function {
-    (void)function;
+    for (NSUInteger i = 0; i < _linkedForTables; i++)
+        if ([_linked objectAtIndex:i] == function)
+            return [[[SMTLFunctionHandle alloc] initWithPipeline:self number:i] autorelease];
     return nil;
 }
 
 - (id<MTLVisibleFunctionTable>)newVisibleFunctionTableWithDescriptor:(MTLVisibleFunctionTableDescriptor *)descriptor {
-    (void)descriptor;
-    return nil;
+    SMTL_REQUIRE(descriptor != nil, "-[MTLComputePipelineState newVisibleFunctionTableWithDescriptor:]",
+                 @"the descriptor must not be nil");
+    return [[SMTLVisibleFunctionTable alloc] initWithPipeline:self count:[descriptor functionCount]];
 }
 
 - (id<MTLComputePipelineState>)newComputePipelineStateWithAdditionalBinaryFunctions:(NSArray *)functions
                                                                               error:(NSError **)error {
     (void)functions;
     SMTLStoreError(error, SMTLMakeError(MTLLibraryErrorDomain, MTLLibraryErrorUnsupported,
-                                        @"binary functions are not supported: the device answers NO to "
-                                        @"supportsFunctionPointers"));
+                                        @"binary functions are not supported: link the functions themselves"));
     return nil;
 }
 

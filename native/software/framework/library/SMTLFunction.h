@@ -23,6 +23,7 @@
     NSString *_name; /* in the library */
     NSString *_specializedName; /* nil if it has no other */
     MTLFunctionConstantValues *_constants; /* a copy; nil for none */
+    BOOL _isVisible; /* and no kernel */
 }
 - (instancetype)initWithLibrary:(SMTLLibrary *)library
                            name:(NSString *)name

@@ -136,6 +136,7 @@ static size_t constant_size(MTLDataType type) {
     _library = [library retain];
     _name = [name copy];
     _constants = [constants copy];
+    _isVisible = [library hasVisibleFunction:name];
     return self;
 }
 
@@ -156,7 +157,7 @@ static size_t constant_size(MTLDataType type) {
 }
 
 - (MTLFunctionType)functionType {
-    return MTLFunctionTypeKernel;
+    return _isVisible ? MTLFunctionTypeVisible : MTLFunctionTypeKernel;
 }
 
 - (MTLFunctionOptions)options {

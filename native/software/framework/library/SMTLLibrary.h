@@ -19,6 +19,8 @@
                         source:(NSData *)source
                        options:(MTLCompileOptions *)options
                          error:(NSError **)error;
+/* A function that kernels may call through tables. */
+- (BOOL)hasVisibleFunction:(NSString *)name;
 @end
 
 #endif

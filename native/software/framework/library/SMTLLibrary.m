@@ -124,7 +124,18 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
     NSMutableArray *names = [NSMutableArray arrayWithCapacity:count];
     for (size_t i = 0; i < count; i++)
         [names addObject:[NSString stringWithUTF8String:smtl_library_function_name(_library, i)]];
+    count = smtl_library_visible_function_count(_library);
+    for (size_t i = 0; i < count; i++)
+        [names addObject:[NSString stringWithUTF8String:smtl_library_visible_function_name(_library, i)]];
     return names;
+}
+
+- (BOOL)hasVisibleFunction:(NSString *)name {
+    const char *wanted = [name UTF8String];
+    size_t count = smtl_library_visible_function_count(_library);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(smtl_library_visible_function_name(_library, i), wanted) == 0) return YES;
+    return NO;
 }
 
 - (BOOL)hasFunction:(NSString *)name {
@@ -132,7 +143,7 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
     size_t count = smtl_library_function_count(_library);
     for (size_t i = 0; i < count; i++)
         if (strcmp(smtl_library_function_name(_library, i), wanted) == 0) return YES;
-    return NO;
+    return [self hasVisibleFunction:name];
 }
 
 - (id<MTLFunction>)newFunctionWithName:(NSString *)functionName {

@@ -35,6 +35,7 @@
     self = [super init];
     _name = [[NSString alloc] initWithUTF8String:argument->name];
     _type = argument->kind == SMTL_ARGUMENT_BUFFER ? MTLBindingTypeBuffer : MTLBindingTypeThreadgroupMemory;
+    if (argument->function_table) _type = MTLBindingTypeVisibleFunctionTable;
     _access = argument->access == SMTL_ACCESS_READ_ONLY ? MTLBindingAccessReadOnly : MTLBindingAccessReadWrite;
     _index = argument->index;
     _size = argument->type_size;

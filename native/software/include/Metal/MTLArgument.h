@@ -10,6 +10,7 @@ typedef NS_ENUM(NSInteger, MTLBindingType) {
     MTLBindingTypeThreadgroupMemory = 1,
     MTLBindingTypeTexture = 2,
     MTLBindingTypeSampler = 3,
+    MTLBindingTypeVisibleFunctionTable = 24,
 };
 
 typedef NS_ENUM(NSUInteger, MTLArgumentType) {

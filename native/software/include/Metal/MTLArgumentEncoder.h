@@ -9,6 +9,7 @@ NS_ASSUME_NONNULL_BEGIN
 @protocol MTLComputePipelineState;
 @protocol MTLDevice;
 @protocol MTLIndirectCommandBuffer;
+@protocol MTLVisibleFunctionTable;
 
 #define MTLAttributeStrideStatic NSUIntegerMax
 
@@ -23,6 +24,9 @@ NS_ASSUME_NONNULL_BEGIN
               startOffset:(NSUInteger)startOffset
              arrayElement:(NSUInteger)arrayElement;
 - (void)setBuffer:(nullable id<MTLBuffer>)buffer offset:(NSUInteger)offset atIndex:(NSUInteger)index;
+- (void)setVisibleFunctionTable:(nullable id<MTLVisibleFunctionTable>)visibleFunctionTable atIndex:(NSUInteger)index;
+- (void)setVisibleFunctionTables:(const id<MTLVisibleFunctionTable> _Nullable[_Nonnull])visibleFunctionTables
+                       withRange:(NSRange)range;
 - (void)setBuffers:(const id<MTLBuffer> _Nullable[_Nonnull])buffers
            offsets:(const NSUInteger[_Nonnull])offsets
          withRange:(NSRange)range;

@@ -12,6 +12,7 @@ NS_ASSUME_NONNULL_BEGIN
 @protocol MTLFence;
 @protocol MTLHeap;
 @protocol MTLIndirectCommandBuffer;
+@protocol MTLVisibleFunctionTable;
 
 typedef struct {
     uint32_t threadgroupsPerGrid[3];
@@ -29,6 +30,10 @@ typedef struct {
 - (void)setBytes:(const void *)bytes length:(NSUInteger)length atIndex:(NSUInteger)index;
 - (void)setBuffer:(nullable id<MTLBuffer>)buffer offset:(NSUInteger)offset atIndex:(NSUInteger)index;
 - (void)setBufferOffset:(NSUInteger)offset atIndex:(NSUInteger)index;
+- (void)setVisibleFunctionTable:(nullable id<MTLVisibleFunctionTable>)visibleFunctionTable
+                  atBufferIndex:(NSUInteger)bufferIndex;
+- (void)setVisibleFunctionTables:(const id<MTLVisibleFunctionTable> _Nullable[_Nonnull])visibleFunctionTables
+                 withBufferRange:(NSRange)range;
 - (void)setBuffers:(const id<MTLBuffer> _Nullable[_Nonnull])buffers
            offsets:(const NSUInteger[_Nonnull])offsets
          withRange:(NSRange)range;

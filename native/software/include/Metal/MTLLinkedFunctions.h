@@ -1,5 +1,4 @@
-/* Functions to link into a pipeline. The software Metal has no functions but kernels: a pipeline with any fails to be
- * made. */
+/* Functions to link into a pipeline: kernels call them through tables, or by name. */
 #ifndef SMTL_MTLLINKEDFUNCTIONS_H
 #define SMTL_MTLLINKEDFUNCTIONS_H
 

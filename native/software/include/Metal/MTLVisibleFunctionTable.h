@@ -15,7 +15,6 @@ MTL_EXPORT
 @property (readwrite, nonatomic) NSUInteger functionCount;
 @end
 
-/* None can be made: the device answers NO to supportsFunctionPointers. */
 @protocol MTLVisibleFunctionTable <MTLResource>
 @property (readonly) MTLResourceID gpuResourceID;
 - (void)setFunction:(nullable id<MTLFunctionHandle>)function atIndex:(NSUInteger)index;

@@ -333,14 +333,15 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
     return arguments;
 }
 
-std::vector<std::string> Toolchain::link_arguments(const Dialect &dialect, const std::string &object,
+std::vector<std::string> Toolchain::link_arguments(const Dialect &dialect, const std::vector<std::string> &objects,
                                                    const std::string &output) const {
-    std::vector<std::string> arguments = linker;
+    std::vector<std::string> arguments;
+    for (const std::string &argument : linker)
+        if (argument == link_input)
+            arguments.insert(arguments.end(), objects.begin(), objects.end());
+        else
+            arguments.push_back(argument == link_output ? output : argument);
     if (dialect.sanitize) arguments.insert(arguments.end(), {"-T", headers + "/smtl/initialisers.ld"});
-    for (std::string &argument : arguments) {
-        if (argument == link_input) argument = object;
-        if (argument == link_output) argument = output;
-    }
     return arguments;
 }
 

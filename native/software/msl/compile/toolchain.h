@@ -60,9 +60,9 @@ struct Toolchain {
                       const ProcessBounds &bounds = {}) const;
     // Arguments that every compilation of translated code shares.
     std::vector<std::string> compile_arguments(const Dialect &dialect) const;
-    // The linker's command for an object file. Run without the compiler's driver, which takes longer to start than the
+    // The linker's command for object files. Run without the compiler's driver, which takes longer to start than the
     // linker.
-    std::vector<std::string> link_arguments(const Dialect &dialect, const std::string &object,
+    std::vector<std::string> link_arguments(const Dialect &dialect, const std::vector<std::string> &objects,
                                             const std::string &output) const;
 };
 

@@ -102,6 +102,7 @@ Reflection undetermined(const Translation &translation) {
     reflection.kernels = translation.kernels;
     for (const Kernel &kernel : translation.kernels) reflection.parameters.emplace_back(kernel.parameters.size());
     reflection.thread_limits.resize(translation.kernels.size());
+    reflection.visible = translation.visible;
     reflection.constants = translation.constants;
     reflection.constant_facts.resize(translation.constants.size());
     return reflection;
@@ -224,6 +225,7 @@ void smtl_library::describe() {
             argument.type_size = facts.type_size;
             argument.array_length = facts.length;
             argument.conditional = !parameter.condition.empty();
+            argument.function_table = parameter.type.find("visible_function_table") != std::string::npos;
             argument.used = true;
             list.push_back(argument);
         }
@@ -276,6 +278,15 @@ size_t smtl_library_arguments(smtl_library *library, const char *function, const
         return library->arguments[i].size();
     }
     return SIZE_MAX;
+}
+
+size_t smtl_library_visible_function_count(const smtl_library *library) {
+    return library ? library->reflection.visible.size() : 0;
+}
+
+const char *smtl_library_visible_function_name(const smtl_library *library, size_t index) {
+    return library && index < library->reflection.visible.size() ? library->reflection.visible[index].name.c_str()
+                                                                 : nullptr;
 }
 
 uint32_t smtl_library_max_total_threads(const smtl_library *library, const char *function) {

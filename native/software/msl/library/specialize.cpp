@@ -5,6 +5,7 @@
 #include <exception>
 #include <optional>
 #include <set>
+#include <span>
 #include <unistd.h>
 
 #include "library.h"
@@ -17,42 +18,13 @@
 #include "msl/machine_code/initialisers.h"
 #include "msl/machine_code/machine_code.h"
 #include "msl/reflection/data_type.h"
+#include "msl/reflection/serial.h"
+#include "specialization.h"
 
 namespace smtl::msl {
 namespace {
 
 constexpr const char *code_file = "/kernel.so";
-const std::string presence_prefix = "smtl_present_";
-
-std::string string_literal(std::string_view text) {
-    std::string literal = "\"";
-    for (char c : text) {
-        constexpr char digits[] = "01234567";
-        const auto byte = static_cast<unsigned char>(c);
-        literal += {'\\', digits[byte >> 6], digits[byte >> 3 & 7], digits[byte & 7]};
-    }
-    return literal + "\"";
-}
-
-// Metal looks for a value by index first, then by name.
-const smtl_constant_value *find_value(const FunctionConstant &constant, std::uint32_t index,
-                                      const smtl_constant_value *values, std::size_t count) {
-    const smtl_constant_value *indexed = nullptr, *named = nullptr;
-    for (std::size_t i = 0; i < count; ++i) {
-        // A later setting replaces an earlier one.
-        if (!values[i].name && values[i].index == index) indexed = &values[i];
-        if (values[i].name && constant.name == values[i].name) named = &values[i];
-    }
-    return indexed ? indexed : named;
-}
-
-std::string describe_constant(const FunctionConstant &constant, std::uint32_t index) {
-    return "function constant '" + constant.name + "' (index " + std::to_string(index) + ")";
-}
-
-// Stands before the message of one of our assertions; only that message is shown.
-constexpr std::string_view assertion_mark = "smtl: ";
-
 std::string explain(const std::string &errors) {
     if (const std::size_t mark = errors.find(assertion_mark); mark != std::string::npos) {
         const std::size_t begin = mark + assertion_mark.size();
@@ -61,231 +33,159 @@ std::string explain(const std::string &errors) {
     return present(read_diagnostics(errors, {}, {}, {}, {}));
 }
 
-class Specialization {
-public:
-    Specialization(const smtl_library &library, std::size_t kernel, const smtl_constant_value *values,
-                   std::size_t count)
-        : library_(library), kernel_(kernel), values_(values), count_(count) {}
-
-    // The translation unit; empty with `error` if a value does not fit. Constants in `zero` that have no value are
-    // zero.
-    std::string source(const std::set<std::size_t> &zero = {}) {
-        zero_ = zero;
-        std::string text = std::string(surroundings) + "#include <smtl/entry.h>\n#include <msl/runtime.h>\n";
-        if (library_.dialect.sanitize) text += "#include <smtl/sanitize.h>\n";
-        if (!define_constants(text)) return {};
-        define_presence(text);
-        refuse_shared_indices(text);
-        const Kernel &kernel = library_.reflection.kernels[kernel_];
-        text += "SMTL_ENTRY(" + string_literal(kernel.name) + ", (*::" + kernel.identifier + ")";
-        for (std::size_t i = 0; i < kernel.parameters.size(); ++i) text += ", " + descriptor(i);
-        return text + ")\n";
-    }
-
-    const std::string &error() const { return error_; }
-    bool any_given() const { return any_given_; }
-
-    // The constants that the kernel uses and that have no value: the linker misses them.
-    std::set<std::size_t> unset_constants(const std::string &errors) const {
-        std::set<std::size_t> unset;
-        const std::string symbol(constant_symbol);
-        for (std::size_t at = errors.find(symbol); at != std::string::npos; at = errors.find(symbol, at + 1))
-            unset.insert(std::strtoul(errors.c_str() + at + symbol.size(), nullptr, 10));
-        return unset;
-    }
-
-    std::string describe_unset(std::size_t i) const {
-        return describe_constant(library_.reflection.constants[i], library_.reflection.constant_facts[i].index) +
-               " has no value\n";
-    }
-
-    // From clang's errors: an argument that may be present or absent. Empty for other errors.
-    std::string describe_undecided(const std::string &errors) const {
-        constexpr std::string_view unset = "initializer of '";
-        const std::size_t at = errors.find("constexpr variable '" + presence_prefix);
-        if (at == std::string::npos) return {};
-        const std::size_t number =
-            std::strtoul(errors.c_str() + errors.find(presence_prefix, at) + presence_prefix.size(), nullptr, 10);
-        const std::string argument =
-            "argument '" + library_.reflection.kernels[kernel_].parameters.at(number).name + "'";
-        const std::size_t name = errors.find(unset, at);
-        const bool found = name < errors.find(" error: ", at) &&
-                           errors.compare(name + unset.size(), presence_prefix.size(), presence_prefix) != 0 &&
-                           errors.compare(errors.find('\'', name + unset.size()), 12, "' is unknown") == 0;
-        if (!found) return "the condition of " + argument + " cannot be computed from function constants\n";
-        const std::size_t begin = name + unset.size();
-        return "function constant '" + errors.substr(begin, errors.find('\'', begin) - begin) + "' has no value, and " +
-               argument + " depends on it\n";
-    }
-
-private:
-    bool define_constants(std::string &text) {
-        for (std::size_t i = 0; i < library_.reflection.constants.size(); ++i) {
-            const FunctionConstant &constant = library_.reflection.constants[i];
-            const ConstantFacts &facts = library_.reflection.constant_facts[i];
-            const smtl_constant_value *value = find_value(constant, facts.index, values_, count_);
-            std::string variable;
-            if (value) {
-                if (value->data_type != facts.data_type) {
-                    error_ = describe_constant(constant, facts.index) + " is of type " +
-                             data_type_name(facts.data_type) + ", but its value is of type " +
-                             data_type_name(value->data_type) + "\n";
-                    return false;
-                }
-                // Conditions are evaluated with it. Vectors are classes, and cannot be part of a condition.
-                const bool scalar = data_type_name(facts.data_type).find_first_of("234") == std::string::npos;
-                variable = std::string(scalar ? "constexpr SMTL_CONSTANT " : "SMTL_CONSTANT ") + constant.type + " " +
-                           constant.name + " = " + data_type_value(*value) + "; ";
-                any_given_ = true;
-            } else if (zero_.contains(i)) {
-                variable = zero_variable(constant);
-            }
-            text += define_function_constant(constant, variable, value != nullptr);
-        }
-        return true;
-    }
-
-    void define_presence(std::string &text) const {
-        const Kernel &kernel = library_.reflection.kernels[kernel_];
-        for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
-            const std::string &condition = kernel.parameters[i].condition;
-            if (!condition.empty()) text += "static constexpr bool " + presence(i) + " = " + condition + "();\n";
-        }
-    }
-
-    // Arguments that function constants choose between may share an index if only one of them is present.
-    void refuse_shared_indices(std::string &text) const {
-        const Kernel &kernel = library_.reflection.kernels[kernel_];
-        const std::vector<ParameterFacts> &facts = library_.reflection.parameters[kernel_];
-        for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
-            for (std::size_t j = 0; j < i; ++j) {
-                const KernelParameter &first = kernel.parameters[j], &second = kernel.parameters[i];
-                const bool indexed = first.kind == second.kind && first.kind != ParameterKind::attribute;
-                const bool apart = facts[i].index >= facts[j].index + facts[j].length ||
-                                   facts[j].index >= facts[i].index + facts[i].length;
-                if (!indexed || apart) continue;
-                text += "static_assert(!(" + presence(j) + " && " + presence(i) + "), \"" +
-                        std::string(assertion_mark) + "arguments '" + first.name + "' and '" + second.name +
-                        "' have the same index\");\n";
-            }
-        }
-    }
-
-    // Says whether an argument is present.
-    std::string presence(std::size_t i) const {
-        return library_.reflection.kernels[kernel_].parameters[i].condition.empty()
-                   ? "true"
-                   : presence_prefix + std::to_string(i);
-    }
-
-    std::string descriptor(std::size_t i) const {
-        const Kernel &kernel = library_.reflection.kernels[kernel_];
-        const KernelParameter &parameter = kernel.parameters[i];
-        if (parameter.kind == ParameterKind::attribute) return "smtl::attribute<smtl::" + parameter.attribute + ">";
-        std::string text = "smtl::buffer_argument<";
-        if (parameter.kind == ParameterKind::threadgroup_memory)
-            text = "smtl::threadgroup_argument<";
-        else if (parameter.space == AddressSpace::constant && !parameter.addressed)
-            text = "smtl::constant_argument<";
-        text += std::to_string(library_.reflection.parameters[kernel_][i].index);
-        if (!parameter.condition.empty()) text += ", " + presence(i);
-        return text + ">";
-    }
-
-    const smtl_library &library_;
-    std::size_t kernel_;
-    const smtl_constant_value *values_;
-    std::size_t count_;
-    std::set<std::size_t> zero_;
-    bool any_given_ = false;
-    std::string error_;
+// A translation unit, and the library that it is compiled with.
+struct Part {
+    Specialization specialization;
+    std::string source;
+    std::set<std::size_t> unset;  // constants that are zero for want of a value
 };
 
-bool generate(const smtl_library &library, const std::string &source, const std::string &folder, std::string &errors) {
-    const std::string precompiled = library.entry(nullptr, errors);
-    const std::string input = folder + "/input", object = folder + "/object";
-    if (precompiled.empty() || !write_file(input, source)) return false;
-    ProcessResult result =
-        compile_object(library.dialect, precompiled, folder, object, !library.reflection.initialisers.empty());
-    // The linker finds constants that have no value. Other constants may be computed from these.
-    if (result.succeeded)
-        result =
-            run_process(Toolchain::shared().link_arguments(library.dialect, object, folder + code_file), "", folder);
+ProcessResult compile_part(const Part &part, const std::string &folder, const std::string &object) {
+    const smtl_library &library = part.specialization.library();
+    ProcessResult result;
+    const std::string precompiled = library.entry(nullptr, result.errors), input = folder + "/input";
+    result.succeeded = !precompiled.empty() && write_file(input, part.source);
+    if (!result.succeeded) return result;
+    const std::string &initialisers = library.reflection.initialisers;
+    result = compile_object(library.dialect, precompiled, folder, object, !initialisers.empty());
     if (result.succeeded && has_initialisers(read_file(object).value_or(""), library.dialect.sanitize)) {
         // Values that other function constants would allow to compute, and values that no message of clang's names.
         result.succeeded = false;
         result.errors = not_computed;
     }
-    if (result.errors == not_computed && !library.reflection.initialisers.empty())
-        result.errors = library.reflection.initialisers;
-    errors = result.errors;
-    (void)unlink(object.c_str());
+    if (result.errors == not_computed && !initialisers.empty()) result.errors = initialisers;
     (void)unlink(input.c_str());
+    return result;
+}
+
+// The symbols of function constants that an object file refers to and has not, one a line.
+std::string missing_constants(std::string_view object) {
+    const std::string_view symbols = find_section(object, ".symtab"), strings = find_section(object, ".strtab");
+    std::string missing;
+    for (std::size_t at = 0; at < symbols.size(); at += sizeof(Elf64_Sym)) {
+        Elf64_Sym symbol;
+        if (!read_at(symbols, at, symbol) || symbol.st_shndx != SHN_UNDEF || symbol.st_name >= strings.size()) continue;
+        const std::string_view name = strings.substr(symbol.st_name);
+        if (name.starts_with(constant_symbol)) missing += std::string(name.substr(0, name.find('\0'))) + "\n";
+    }
+    return missing;
+}
+
+// On failure, `failed` is the part that the errors are about.
+bool generate(const std::vector<Part> &parts, const std::string &folder, std::string &errors, std::size_t &failed) {
+    std::vector<std::string> objects;
+    ProcessResult result;
+    for (failed = 0; failed < parts.size(); ++failed) {
+        const std::string object = folder + "/object" + std::to_string(failed);
+        objects.push_back(object);
+        result = compile_part(parts[failed], folder, object);
+        // The linker finds constants that have no value. Other constants may be computed from these.
+        if (!result.succeeded) break;
+        const std::string missing = missing_constants(read_file(object).value_or(""));
+        if (missing.empty()) continue;
+        result.succeeded = false;
+        result.errors = missing;
+        break;
+    }
+    if (result.succeeded)
+        result = run_process(
+            Toolchain::shared().link_arguments(parts[0].specialization.library().dialect, objects, folder + code_file),
+            "", folder);
+    errors = result.errors;
+    for (const std::string &object : objects) (void)unlink(object.c_str());
     (void)unlink((folder + "/errors").c_str());
     return result.succeeded;
 }
 
 constexpr std::string_view name_prefix = "kernel-";
 
-// The source to compile, and the name of the result: a hash of everything that the result depends on.
+// What to compile, and the name of the result: a hash of everything that the result depends on.
 struct Request {
-    Specialization specialization;
-    std::string source;
+    std::vector<Part> parts;  // the kernel first
     std::string name;
 };
 
-std::optional<Request> prepare(const smtl_library &library, const char *function, const smtl_constant_value *values,
-                               std::size_t count, std::string &log) {
-    const auto &kernels = library.reflection.kernels;
-    const auto found = std::find_if(kernels.begin(), kernels.end(),
-                                    [&](const Kernel &kernel) { return function && kernel.name == function; });
-    if (found == kernels.end()) {
-        log = "the library has no function '" + std::string(function ? function : "") + "'\n";
-        return std::nullopt;
-    }
-    Specialization specialization(library, static_cast<std::size_t>(found - kernels.begin()), values, count);
+bool add_part(Request &request, Specialization specialization, std::string &log) {
     std::string source = specialization.source();
-    if (source.empty()) {
-        log = specialization.error();
-        return std::nullopt;
+    if (source.empty()) log = specialization.error();
+    if (source.empty()) return false;
+    request.parts.push_back({std::move(specialization), std::move(source), {}});
+    return true;
+}
+
+// The place of a function in a list of the reflection; nothing with `log` if there is none.
+template <class List>
+std::optional<std::size_t> find_function(const List &list, const char *function, std::string &log) {
+    for (std::size_t i = 0; function && i < list.size(); ++i)
+        if (list[i].name == function) return i;
+    log = "the library has no function '" + std::string(function ? function : "") + "'\n";
+    return std::nullopt;
+}
+
+using Linked = std::span<const smtl_linked_function>;
+
+std::optional<Request> prepare(const smtl_library &library, const char *function, const smtl_constant_value *values,
+                               std::size_t count, Linked linked, std::string &log) {
+    Request request;
+    const auto kernel = find_function(library.reflection.kernels, function, log);
+    if (!kernel || !add_part(request, Specialization(library, *kernel, values, count), log)) return std::nullopt;
+    for (std::size_t i = 0; i < linked.size(); ++i) {
+        const smtl_linked_function &other = linked[i];
+        const auto found = find_function(other.library->reflection.visible, other.function, log);
+        if (!found || !add_part(request,
+                                Specialization(*other.library, *found, other.values, other.count,
+                                               "smtl_function_" + std::to_string(i)),
+                                log))
+            return std::nullopt;
     }
-    std::string name = std::string(name_prefix) + Hash().add(library.key).add(source).digest();
-    return Request{std::move(specialization), std::move(source), std::move(name)};
+    Hash hash;
+    for (const Part &part : request.parts) hash.add(part.specialization.library().key).add(part.source);
+    request.name = std::string(name_prefix) + hash.digest();
+    return request;
 }
 
 std::string specialize_once(const smtl_library &library, const char *function, const smtl_constant_value *values,
-                            std::size_t count, std::string &log) {
-    auto request = prepare(library, function, values, count, log);
+                            std::size_t count, Linked linked, std::string &log) {
+    auto request = prepare(library, function, values, count, linked, log);
     if (!request) return {};
-    Specialization &specialization = request->specialization;
     std::string errors;
+    std::size_t failed = 0;
     const std::string entry = Cache::shared().entry(request->name, [&](const std::string &folder) {
-        bool made = generate(library, request->source, folder, errors);
-        // Programs may leave out constants that make no difference to them; Metal accepts that. A linker may name one
-        // missing constant at a time.
-        for (std::set<std::size_t> unset; !made && specialization.any_given();) {
-            const std::size_t known = unset.size();
-            unset.merge(specialization.unset_constants(errors));
-            if (unset.size() == known) break;
-            made = generate(library, specialization.source(unset), folder, errors);
+        bool made = generate(request->parts, folder, errors, failed);
+        // Programs may leave out constants that make no difference to them; Metal accepts that. What is zero for want
+        // of a value may lead to others.
+        while (!made && failed < request->parts.size() && request->parts[failed].specialization.any_given()) {
+            Part &part = request->parts[failed];
+            const std::size_t known = part.unset.size();
+            part.unset.merge(part.specialization.unset_constants(errors));
+            if (part.unset.size() == known) break;
+            part.source = part.specialization.source(part.unset);
+            made = generate(request->parts, folder, errors, failed);
         }
         return made;
     });
     if (!entry.empty()) return entry + code_file;
-    if (const auto unset = specialization.unset_constants(errors); !unset.empty())
-        log = specialization.describe_unset(*unset.begin());
-    if (log.empty()) log = specialization.describe_undecided(errors);
+    if (failed < request->parts.size()) {
+        const Specialization &part = request->parts[failed].specialization;
+        if (const auto unset = part.unset_constants(errors); !unset.empty()) log = part.describe_unset(*unset.begin());
+        if (log.empty()) log = part.describe_undecided(errors);
+    }
+    if (const std::size_t at = errors.find(named_symbol); log.empty() && at != std::string::npos) {
+        const std::size_t begin = at + named_symbol.size();
+        log = "function '" + errors.substr(begin, errors.find_first_of("'\"\n", begin) - begin) +
+              "' is declared as [[visible]] and called, but no function of this name is linked\n";
+    }
     if (log.empty()) log = errors.empty() ? Cache::shared().not_written("the kernel") + "\n" : explain(errors);
     return {};
 }
 
 std::string specialize(const smtl_library &library, const char *function, const smtl_constant_value *values,
-                       std::size_t count, std::string &log) {
+                       std::size_t count, Linked linked, std::string &log) {
     std::string path;
     bool deleted = false;
     const auto work = [&] {
         log.clear();
-        path = specialize_once(library, function, values, count, log);
+        path = specialize_once(library, function, values, count, linked, log);
         return !path.empty();
     };
     if (!despite_deletion(work, deleted) && deleted) log = deleted_meanwhile + Cache::shared().root() + "\n";
@@ -294,7 +194,7 @@ std::string specialize(const smtl_library &library, const char *function, const 
 
 std::string name_of(const smtl_library &library, const char *function, const smtl_constant_value *values,
                     std::size_t count, std::string &log) {
-    const auto request = prepare(library, function, values, count, log);
+    const auto request = prepare(library, function, values, count, {}, log);
     return request ? request->name : std::string();
 }
 
@@ -310,14 +210,12 @@ bool import_code(std::string_view name, std::string_view code) {
 }
 
 // Calls one of the functions above for the C interface.
-template <class Function>
-char *text_of(Function function, smtl_library *library, const char *kernel, const smtl_constant_value *values,
-              std::size_t count, char **log) {
+template <class Function> char *text_of(smtl_library *library, char **log, Function function) {
     if (log) *log = nullptr;
     if (!library) return nullptr;
     try {
         std::string complaint;
-        const std::string text = function(*library, kernel, values, count, complaint);
+        const std::string text = function(*library, complaint);
         if (log && !complaint.empty()) *log = strdup(complaint.c_str());
         return text.empty() ? nullptr : strdup(text.c_str());
     } catch (const std::exception &exception) {
@@ -331,12 +229,22 @@ char *text_of(Function function, smtl_library *library, const char *kernel, cons
 
 extern "C" char *smtl_library_specialize(smtl_library *library, const char *function, const smtl_constant_value *values,
                                          size_t count, char **log) {
-    return smtl::msl::text_of(smtl::msl::specialize, library, function, values, count, log);
+    return smtl_library_specialize_linked(library, function, values, count, nullptr, 0, log);
+}
+
+extern "C" char *smtl_library_specialize_linked(smtl_library *library, const char *function,
+                                                const smtl_constant_value *values, size_t count,
+                                                const smtl_linked_function *linked, size_t linked_count, char **log) {
+    return smtl::msl::text_of(library, log, [&](const smtl_library &own, std::string &complaint) {
+        return smtl::msl::specialize(own, function, values, count, {linked, linked_count}, complaint);
+    });
 }
 
 extern "C" char *smtl_library_specialization_name(smtl_library *library, const char *function,
                                                   const smtl_constant_value *values, size_t count, char **log) {
-    return smtl::msl::text_of(smtl::msl::name_of, library, function, values, count, log);
+    return smtl::msl::text_of(library, log, [&](const smtl_library &own, std::string &complaint) {
+        return smtl::msl::name_of(own, function, values, count, complaint);
+    });
 }
 
 extern "C" bool smtl_cache_import(const char *name, const void *code, size_t size) {

@@ -15,6 +15,17 @@ std::string drop_device_attributes(std::string_view code) {
                 if (at != line.npos) line.erase(at, attribute.size() - 1);
             }
         }
+        // Function constants are those of their own part of the machine code.
+        if (line.starts_with("@") && line.find(" external ") == line.npos) {
+            const std::string_view name = std::string_view(line).substr(0, line.find(" = "));
+            for (const std::string_view linkage : {" = hidden ", " = dso_local ", " = "}) {
+                const std::size_t at = line.find(linkage);
+                const bool constant =
+                    name.find("smtl_function_constant_") != name.npos || name.find("smtl_defined_") != name.npos;
+                if (!constant || at == line.npos || line.find(" internal ") != line.npos) continue;
+                line.replace(at, linkage.size(), " = internal ");
+            }
+        }
         text += line;
     }
     return text;

@@ -134,7 +134,9 @@ KernelParameter read_parameter(Source &source, Range range, bool report) {
     if (!located) {
         const bool memory = parameter.space == AddressSpace::threadgroup;
         parameter.kind = memory ? ParameterKind::threadgroup_memory : ParameterKind::buffer;
-        if (report && (!indirect || parameter.space == AddressSpace::none)) {
+        bool table = false;
+        for (Index i = range.begin; i < range.end; ++i) table = table || source[i].is("visible_function_table");
+        if (report && !table && (!indirect || parameter.space == AddressSpace::none)) {
             std::string_view subject;
             for (Index j = range.begin; j + 1 < range.end && subject.empty(); ++j)
                 subject = unsupported_subject(source[j].text, source[j + 1].is("<") || source[j + 1].is("::"));

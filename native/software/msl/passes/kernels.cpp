@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -49,6 +50,8 @@ public:
             if (source[i].is_identifier()) first_uses_.emplace(source[i].text, i);
     }
     void define(const Declaration &declaration);
+    void define_visible(const Declaration &declaration);
+    void declare_visible(const Declaration &declaration);
     void instantiate(const Declaration &declaration);
 
 private:
@@ -184,6 +187,39 @@ void KernelDefinitions::define(const Declaration &declaration) {
         {source_.spelling(declaration.thread_limit), declaration.thread_limit.begin});
 }
 
+// Beside kernels in one list of names, since a host finds both by name.
+void KernelDefinitions::define_visible(const Declaration &declaration) {
+    const std::string own = source_.spelling({declaration.name_begin, declaration.name_end});
+    const std::string name = declaration.host_name.empty() ? qualified(*declaration.scope, own) : declaration.host_name;
+    if (declaration.template_parameters)
+        return source_.problem(declaration.name_begin, "a template cannot be a [[visible]] function");
+    if (declaration.member)
+        return source_.problem(declaration.name_begin, "a member of a type cannot be a [[visible]] function");
+    const std::string address = "&::" + qualified(*declaration.scope, own);
+    if (!addresses_.emplace(name, address).second)
+        return source_.problem(declaration.name_begin, "a function named '" + name + "' is already defined");
+    const std::string identifier = "smtl_visible_" + std::to_string(translation_.visible.size());
+    translation_.visible.push_back({name, qualified(*declaration.scope, identifier)});
+    if (source_.checking()) return;
+    source_[declaration.body.end - 1].appended +=
+        " [[maybe_unused]] static constexpr auto " + identifier + " = " + address + ";";
+}
+
+// `[[visible]] T f(U);` is a function that is linked: an object of this name stands for it, unless the source itself
+// defines the function.
+void KernelDefinitions::declare_visible(const Declaration &declaration) {
+    const std::string own = source_.spelling({declaration.name_begin, declaration.name_end});
+    if (source_.checking() || !source_[declaration.end - 1].is(";")) return;
+    const std::string number = std::to_string(declaration.name_begin), prototype = "smtl_declared_" + number,
+                      symbol = "smtl_symbol_" + number;
+    source_[declaration.name_begin].replace(prototype);
+    source_[declaration.end - 1].appended +=
+        " extern \"C\" __attribute__((visibility(\"hidden\"))) const smtl_visible_function " + symbol + " __asm__(\"" +
+        std::string(named_symbol) + qualified(*declaration.scope, own) +
+        "\"); [[maybe_unused]] static constexpr ::smtl::linked_function<decltype(" + prototype + "), &" + symbol +
+        "> " + own + "{};";
+}
+
 // `template [[host_name("x")]] kernel void f<float>(...);` and `template [[host_name("x")]] kernel type f<float>;`
 // become a constant that takes the address with the type that is written.
 void KernelDefinitions::instantiate(const Declaration &declaration) {
@@ -264,7 +300,17 @@ void KernelDefinitions::instantiate(const Declaration &declaration) {
 void define_kernels(Source &source, const Declarations &declarations, ProgramConstants &constants,
                     Translation &translation) {
     KernelDefinitions kernels(source, declarations, constants, translation);
+    std::set<std::string_view> defined;
+    for (const Declaration &declaration : declarations)
+        if (declaration.kind == DeclarationKind::function) defined.insert(own_name(source, declaration));
     for (const Declaration &declaration : declarations) {
+        const bool visible = declaration.visible && !declaration.kernel;
+        if (!declaration.erased && visible && declaration.kind == DeclarationKind::function &&
+            !declaration.body.empty())
+            kernels.define_visible(declaration);
+        if (!declaration.erased && visible && declaration.kind == DeclarationKind::prototype && !declaration.member &&
+            !defined.contains(own_name(source, declaration)))
+            kernels.declare_visible(declaration);
         if (declaration.erased || !declaration.kernel) continue;
         if (declaration.kind == DeclarationKind::kernel_instantiation) kernels.instantiate(declaration);
         if (declaration.kind == DeclarationKind::function && !declaration.body.empty()) kernels.define(declaration);

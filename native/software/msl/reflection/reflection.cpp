@@ -63,6 +63,7 @@ std::string reflection_source(const Translation &translation) {
 std::optional<Reflection> read_reflection(const Translation &translation, std::string_view object) {
     Reflection reflection;
     reflection.kernels = translation.kernels;
+    reflection.visible = translation.visible;
     reflection.constants = translation.constants;
     reflection.parameters.resize(translation.kernels.size());
     reflection.thread_limits.resize(translation.kernels.size());
@@ -123,6 +124,11 @@ std::string serialize(const Reflection &reflection) {
             writer.number(facts.type_size);
         }
     }
+    writer.number(reflection.visible.size());
+    for (const VisibleFunction &function : reflection.visible) {
+        writer.text(function.name);
+        writer.text(function.identifier);
+    }
     writer.number(reflection.constants.size());
     for (std::size_t i = 0; i < reflection.constants.size(); ++i) {
         const FunctionConstant &constant = reflection.constants[i];
@@ -169,6 +175,11 @@ std::optional<Reflection> deserialize(std::string_view bytes) {
             facts.length = static_cast<std::uint32_t>(reader.number());
             facts.type_size = reader.number();
         }
+    }
+    reflection.visible.resize(reader.count());
+    for (std::size_t i = 0; i < reflection.visible.size() && reader.good(); ++i) {
+        reflection.visible[i].name = reader.text();
+        reflection.visible[i].identifier = reader.text();
     }
     reflection.constants.resize(reader.count());
     reflection.constant_facts.resize(reflection.constants.size());

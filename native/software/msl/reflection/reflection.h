@@ -38,6 +38,7 @@ struct Reflection {
     std::vector<Kernel> kernels;
     std::vector<std::vector<ParameterFacts>> parameters;  // of each kernel
     std::vector<std::uint32_t> thread_limits;             // of each kernel; 0: none
+    std::vector<VisibleFunction> visible;
     std::vector<FunctionConstant> constants;
     std::vector<ConstantFacts> constant_facts;
     std::string warnings;

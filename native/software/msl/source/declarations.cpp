@@ -37,6 +37,7 @@ Declaration read_head(const Source &source, Index begin, Index end) {
             const Index past = source.skip_group(i, end);
             for (const Attribute &attribute : attributes_in(source, {i, past})) {
                 if (attribute.name == "kernel") declaration.kernel = true;
+                if (attribute.name == "visible" || attribute.name == "stitchable") declaration.visible = true;
                 if (attribute.name == "max_total_threads_per_threadgroup")
                     declaration.thread_limit = attribute.arguments;
                 if (attribute.name != "host_name") continue;

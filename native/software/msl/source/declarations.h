@@ -38,6 +38,7 @@ struct Declaration {
     Index name_end = 0;
     Index class_key = 0;  // `struct`, `class`, `union`, `enum` that opens a type; 0: none
     bool kernel = false;
+    bool visible = false;  // [[visible]] or [[stitchable]]
     bool constructor = false;
     bool member = false;  // declared in a type
     bool deleted_for_space = false;  // member functions, for objects in one address space

@@ -52,6 +52,12 @@ struct Kernel {
     std::vector<KernelParameter> parameters;
 };
 
+// A function that other code calls through tables.
+struct VisibleFunction {
+    std::string name;        // host name
+    std::string identifier;  // qualified name of the constant that holds its address
+};
+
 struct FunctionConstant {
     std::vector<std::string> scope;  // as in Kernel
     std::string name;
@@ -70,6 +76,7 @@ struct Translation {
     std::string_view source;  // what was translated; it outlives this
     std::string text;
     std::vector<Kernel> kernels;
+    std::vector<VisibleFunction> visible;
     std::vector<FunctionConstant> constants;
     std::vector<Problem> problems;
     bool math_mode_safe = false;  // #pragma METAL fp math_mode(safe) or relaxed was seen
@@ -78,5 +85,8 @@ struct Translation {
 
 // The symbol of a function constant starts with this; its position in Translation::constants follows.
 inline constexpr std::string_view constant_symbol = "smtl_function_constant_";
+
+// The symbol of a visible function starts with this; its name follows.
+inline constexpr std::string_view named_symbol = "smtl_named.";
 
 }  // namespace smtl::msl

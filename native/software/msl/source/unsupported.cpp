@@ -13,9 +13,9 @@ struct Name {
 };
 
 constexpr std::string_view textures = "textures are", samplers = "samplers are", rays = "ray tracing is",
-                           meshes = "mesh shading is", tensors = "tensors are", tables = "tables of functions are",
-                           imageblocks = "imageblocks are", commands = "commands for rendering are",
-                           fragments = "fragment functions are", tessellation = "tessellation is";
+                           meshes = "mesh shading is", tensors = "tensors are", imageblocks = "imageblocks are",
+                           commands = "commands for rendering are", fragments = "fragment functions are",
+                           tessellation = "tessellation is";
 
 constexpr std::array prefixes = std::to_array<Name>({{"texture1d", textures},
                                                      {"texture2d", textures},
@@ -73,7 +73,6 @@ constexpr std::array names = std::to_array<Name>({
     {"cooperative_tensor", tensors},
     {"execution_simdgroup", tensors},
     {"execution_simdgroups", tensors},
-    {"visible_function_table", tables},
     {"render_command", commands},
     {"render_pipeline_state", commands},
     {"interpolant", fragments},

@@ -301,8 +301,6 @@ void test_unsupported() {
     unsupported("void f(tensor<device half, dextents<int, 2>> t);\n", {"'dextents': tensors are not supported"});
     unsupported("using namespace mpp;\n", {"'mpp': tensors are not supported"});
     unsupported("#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>\n", {"tensors are not supported"});
-    unsupported("visible_function_table<int(int)> g();\n",
-                {"'visible_function_table': tables of functions are not supported"});
     unsupported("kernel void k(device float *x) {\n  x[0] = dfdx(x[1]);\n  x[1] = missing;\n}\n",
                 {"'dfdx': fragment functions are not supported", "undeclared identifier 'missing'"});
     unsupported("kernel void k(device float *x, imageblock<float4> b) {}\n",

@@ -138,8 +138,8 @@ struct fraction_op {
 
 // The largest number below one.
 template <class T> constexpr float below_one = 0x1.fffffep-1f;
-template <> constexpr float below_one<half> = 0x1.ffcp-1f;
-template <> constexpr float below_one<bfloat> = 0x1.fep-1f;
+template <> inline constexpr float below_one<half> = 0x1.ffcp-1f;
+template <> inline constexpr float below_one<bfloat> = 0x1.fep-1f;
 
 // Below one even where x is a tiny negative number. A NaN stays one.
 template <class T> struct fract_of {

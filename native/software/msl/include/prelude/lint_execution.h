@@ -54,6 +54,17 @@ struct compute_command {
     void copy_command(compute_command source);
 };
 
+template <class T> struct visible_function;
+template <class Result, class... Argument> struct visible_function<Result(Argument...)> {
+    Result operator()(Argument... arguments) const;
+};
+template <class T> struct visible_function_table {
+    visible_function<T> operator[](size_t index) const;
+    size_t size() const;
+    bool empty() const;
+};
+template <class T> bool is_null_visible_function_table(visible_function_table<T> table);
+
 void threadgroup_barrier(mem_flags flags);
 void simdgroup_barrier(mem_flags flags);
 void atomic_thread_fence(mem_flags flags, memory_order order, thread_scope scope = thread_scope_device);

@@ -3,6 +3,7 @@
 
 #include <msl/kernel.h>
 #include <msl/vector.h>
+#include <smtl/function_tables.h>
 
 #include "arguments.h"
 
@@ -13,6 +14,9 @@ enum parameter_category : unsigned {
     of_memory = 1,
     of_integers = 2
 };
+
+template <class T> constexpr bool is_table = false;
+template <class T> constexpr bool is_table<metal::visible_function_table<T>> = true;
 
 template <class T> struct is_integers : metal::is_integral<T> {};
 template <class T, int N> struct is_integers<metal::vec<T, N>> : metal::is_integral<T> {};
@@ -37,7 +41,8 @@ template <> struct complete_size<void> {
 
 template <class T> constexpr parameter_facts facts_of(unsigned index) {
     using referred = metal::remove_pointer_t<metal::remove_reference_t<T>>;
-    constexpr bool indirect = metal::is_reference_v<T> || metal::is_pointer_v<T>;
+    constexpr bool table = is_table<metal::remove_cv_t<T>>;
+    constexpr bool indirect = metal::is_reference_v<T> || metal::is_pointer_v<T> || table;
     // The pointers of an array of buffers, given by reference, are what is read.
     using target = metal::conditional_t<metal::is_reference_v<T>, metal::remove_reference_t<T>, referred>;
     if constexpr (buffer_array<T>::length > 0) {
@@ -48,7 +53,7 @@ template <class T> constexpr parameter_facts facts_of(unsigned index) {
         constexpr unsigned category = indirect                                    ? of_memory
                                       : is_integers<metal::remove_cv_t<T>>::value ? of_integers
                                                                                   : 0;
-        return {index, !indirect || metal::is_const_v<target>, 1, category,
+        return {index, !indirect || table || metal::is_const_v<target>, 1, category,
                 complete_size<metal::remove_cv_t<target>>::value};
     }
 }

@@ -21,6 +21,7 @@
 #include <smtl/commands.h>
 #include <smtl/entry.h>
 #include <smtl/execution.h>
+#include <smtl/function_tables.h>
 
 // Metal's words, for sources alone: the library names its own variables so.
 #define device SMTL_DEVICE

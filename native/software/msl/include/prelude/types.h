@@ -21,6 +21,7 @@ inline constexpr unsigned stored_type<metal::matrix<half, Columns, Rows>> = 20 +
 
 template <> inline constexpr unsigned stored_type<metal::compute_pipeline_state> = 79;
 template <> inline constexpr unsigned stored_type<metal::command_buffer> = 80;
+template <class T> inline constexpr unsigned stored_type<metal::visible_function_table<T>> = 115;
 
 // The index of a member without [[id(n)]].
 constexpr unsigned long no_index = ~0ul;

@@ -161,6 +161,35 @@ struct smtl_log_buffer {
     unsigned char bytes[];
 };
 
+/* A function that kernels call through tables, as the shared object lists it. */
+struct smtl_visible_function {
+    const char *name;
+    void *code;
+    uint64_t type; /* a hash of the type's name */
+    const char *type_name;
+};
+
+/* Stands at the start of each table of functions. */
+#define SMTL_FUNCTION_TABLE_MARK UINT64_C(0x5f656c626174666e)
+
+/* A table of functions: the host fills it, kernels read it. `functions` has `count` places, NULL where none is set. */
+struct smtl_function_table {
+    uint64_t mark;
+    uint64_t count;
+    const void *image; /* `identity` of the one image whose functions it holds */
+    const smtl_visible_function *functions[];
+};
+
+/* A place of a table, as a kernel asks for it. */
+struct smtl_function_request {
+    const smtl_visible_function *function; /* one that is called by its name, and not through a table */
+    const smtl_function_table *table;
+    uint64_t index;
+    uint64_t type;
+    const char *type_name;
+    uint32_t site;
+};
+
 /* The constants of an instrumented kernel, as clang's instrumentation lists them: eight words each. */
 struct smtl_sanitized_globals {
     const uintptr_t *entries;
@@ -204,6 +233,8 @@ struct smtl_core {
     smtl_log_buffer *log; /* NULL: nobody wants messages */
     /* Returns only if the request was carried out. */
     void (*encode_command)(smtl_core *core, smtl_command_request *request);
+    /* Ends the launch: the table has no such function. */
+    void (*refuse_function)(smtl_core *core, const smtl_function_request *request);
 
     void *const *buffers; /* SMTL_BUFFER_SLOTS addresses */
     void *threadgroup_memory[SMTL_BUFFER_SLOTS];
@@ -256,6 +287,13 @@ struct smtl_kernel_image {
     /* Empty in a kernel whose threads never wait for an atomic to change. */
     const smtl_marked_site *polling_begin;
     const smtl_marked_site *polling_end;
+    /* An address that no other loaded image has. */
+    const void *identity;
+    /* The flags of all parts that are linked into the image: what one part does, the others have to know. */
+    const smtl_marked_site *linked_blocking_begin;
+    const smtl_marked_site *linked_blocking_end;
+    const smtl_marked_site *linked_polling_begin;
+    const smtl_marked_site *linked_polling_end;
 };
 
 #endif

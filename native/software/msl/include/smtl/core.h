@@ -45,6 +45,11 @@ SMTL_INLINE void mark_blocking() { asm volatile(SMTL_MARK("smtl_blocking", block
 template <class T> SMTL_INLINE void mark_polling(T &value) {
     asm(SMTL_MARK("smtl_polling", polling) : "+r"(value) : SMTL_FLAG(polling));
 }
+/* In code that calls, or is called by, code of another translation unit, which has flags of its own. */
+SMTL_INLINE void mark_linked() {
+    asm volatile(SMTL_MARK("smtl_linked_blocking", blocking)::SMTL_FLAG(blocking));
+    asm volatile(SMTL_MARK("smtl_linked_polling", polling)::SMTL_FLAG(polling));
+}
 #undef SMTL_MARK
 #undef SMTL_FLAG
 

@@ -8,6 +8,7 @@
 #ifndef SMTL_ENTRY_H
 #define SMTL_ENTRY_H
 
+#include "function_tables.h"
 #include "polls.h"
 #include "touch.h"
 #include "variables.h"
@@ -145,15 +146,29 @@ template <class Parameter> struct bound_array {
     SMTL_INLINE const Parameter &get(const group &, const thread &) { return array; }
 };
 
+template <class T> constexpr bool is_function_table = false;
+template <class T> constexpr bool is_function_table<metal::visible_function_table<T>> = true;
+template <class T> constexpr bool is_function_table<const metal::visible_function_table<T>> = true;
+
+/* A table is the address that the host gives. */
+template <class Parameter> struct bound_table {
+    const smtl_function_table *table;
+    SMTL_INLINE Parameter get(const group &, const thread &) { return {table}; }
+};
+
 template <class Parameter> constexpr size_t required_size() {
-    if constexpr (is_reference<Parameter>::value)
+    if constexpr (is_function_table<Parameter>)
+        return sizeof(smtl_function_table);
+    else if constexpr (is_reference<Parameter>::value)
         return sizeof(typename remove_reference<Parameter>::type);
     else
         return 0;
 }
 
 template <class Parameter> SMTL_INLINE auto bind_memory(void *address) {
-    if constexpr (is_reference<Parameter>::value)
+    if constexpr (is_function_table<Parameter>)
+        return bound_table<Parameter>{(const smtl_function_table *)address};
+    else if constexpr (is_reference<Parameter>::value)
         return bound_reference<Parameter>{(typename remove_reference<Parameter>::type *)address};
     else
         return bound_pointer<Parameter>{(Parameter)address};
@@ -330,10 +345,12 @@ template <class... Parameter, class... Descriptor> struct parameters_of<void (*)
 };
 
 template <auto Function, class... Descriptor>
-constexpr smtl_kernel_image make_image(const char *name, const smtl_marked_site *blocking_begin,
-                                       const smtl_marked_site *blocking_end, const smtl_used_argument *used_begin,
-                                       const smtl_used_argument *used_end, const smtl_marked_site *polling_begin,
-                                       const smtl_marked_site *polling_end) {
+constexpr smtl_kernel_image
+make_image(const char *name, const smtl_marked_site *blocking_begin, const smtl_marked_site *blocking_end,
+           const smtl_used_argument *used_begin, const smtl_used_argument *used_end,
+           const smtl_marked_site *polling_begin, const smtl_marked_site *polling_end, const void *identity,
+           const smtl_marked_site *linked_blocking_begin, const smtl_marked_site *linked_blocking_end,
+           const smtl_marked_site *linked_polling_begin, const smtl_marked_site *linked_polling_end) {
     using signature = decltype(Function);
     using parameters = parameters_of<signature, Descriptor...>;
     return {SMTL_ABI_VERSION,
@@ -346,7 +363,12 @@ constexpr smtl_kernel_image make_image(const char *name, const smtl_marked_site 
             used_begin,
             used_end,
             polling_begin,
-            polling_end};
+            polling_end,
+            identity,
+            linked_blocking_begin,
+            linked_blocking_end,
+            linked_polling_begin,
+            linked_polling_end};
 }
 
 }  // namespace smtl
@@ -359,13 +381,19 @@ extern const smtl_used_argument __start_smtl_used[] __attribute__((weak, visibil
 extern const smtl_used_argument __stop_smtl_used[] __attribute__((weak, visibility("hidden")));
 extern const smtl_marked_site __start_smtl_polling[] __attribute__((weak, visibility("hidden")));
 extern const smtl_marked_site __stop_smtl_polling[] __attribute__((weak, visibility("hidden")));
+extern const smtl_marked_site __start_smtl_linked_blocking[] __attribute__((weak, visibility("hidden")));
+extern const smtl_marked_site __stop_smtl_linked_blocking[] __attribute__((weak, visibility("hidden")));
+extern const smtl_marked_site __start_smtl_linked_polling[] __attribute__((weak, visibility("hidden")));
+extern const smtl_marked_site __stop_smtl_linked_polling[] __attribute__((weak, visibility("hidden")));
 }
 
 #define SMTL_UNWRAP(...) __VA_ARGS__
-#define SMTL_ENTRY(name, function, ...)                                                             \
-    extern "C" __attribute__((visibility("default"), used)) const smtl_kernel_image smtl_entry =    \
-        smtl::make_image<&SMTL_UNWRAP function __VA_OPT__(, ) __VA_ARGS__>(                         \
-            name, __start_smtl_blocking, __stop_smtl_blocking, __start_smtl_used, __stop_smtl_used, \
-            __start_smtl_polling, __stop_smtl_polling);
+#define SMTL_ENTRY(name, function, ...)                                                              \
+    extern "C" __attribute__((visibility("hidden"), used)) const char smtl_identity = 1;             \
+    extern "C" __attribute__((visibility("default"), used)) const smtl_kernel_image smtl_entry =     \
+        smtl::make_image<&SMTL_UNWRAP function __VA_OPT__(, ) __VA_ARGS__>(                          \
+            name, __start_smtl_blocking, __stop_smtl_blocking, __start_smtl_used, __stop_smtl_used,  \
+            __start_smtl_polling, __stop_smtl_polling, &smtl_identity, __start_smtl_linked_blocking, \
+            __stop_smtl_linked_blocking, __start_smtl_linked_polling, __stop_smtl_linked_polling);
 
 #endif

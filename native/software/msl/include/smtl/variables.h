@@ -13,7 +13,8 @@ struct smtl_variable {
     size_t offset;
 };
 
-extern "C" SMTL_UNINSTRUMENTED __attribute__((used, visibility("hidden"))) void *
+/* Weak: each part that is linked has it. */
+extern "C" SMTL_UNINSTRUMENTED __attribute__((used, weak, visibility("hidden"))) void *
 __tls_get_addr(smtl_variable *variable) {
     return static_cast<char *>(smtl::current_core()->static_memory) + variable->offset;
 }

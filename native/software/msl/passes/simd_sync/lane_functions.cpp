@@ -236,6 +236,12 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
             callers[source[i].text].push_back(function);
         }
     }
+    // What is called through a table, or is linked, may do anything.
+    for (Index i = 0; i < source.size() && !lanes.calls_talk; ++i)
+        lanes.calls_talk = source[i].is("visible_function_table");
+    for (const Declaration &declaration : declarations)
+        if (declaration.visible && declaration.kind == DeclarationKind::prototype)
+            talking.push_back(own_name(source, declaration));
     spread(std::move(talking), callers, lanes);
     find_hidden(source, declarations, lanes);
     find_passed_on(source, declarations, lanes);
