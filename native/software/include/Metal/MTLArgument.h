@@ -18,6 +18,7 @@ typedef NS_ENUM(NSUInteger, MTLArgumentType) {
     MTLArgumentTypeThreadgroupMemory = 1,
     MTLArgumentTypeTexture = 2,
     MTLArgumentTypeSampler = 3,
+    MTLArgumentTypeVisibleFunctionTable = 24,
 };
 
 typedef NS_ENUM(NSUInteger, MTLBindingAccess) {
