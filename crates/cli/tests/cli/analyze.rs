@@ -247,16 +247,8 @@ fn what_cannot_be_analyzed_is_said() {
             2,
             "cannot be used with",
         ),
-        (
-            "--profile p.json --constant n=1",
-            2,
-            "cannot be used with",
-        ),
-        (
-            "--diff a.json b.json -I folder",
-            2,
-            "cannot be used with",
-        ),
+        ("--profile p.json --constant n=1", 2, "cannot be used with"),
+        ("--diff a.json b.json -I folder", 2, "cannot be used with"),
         (
             "kernels.metal --grid 1 --threadgroup 1",
             1,
