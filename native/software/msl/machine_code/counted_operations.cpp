@@ -81,14 +81,19 @@ public:
 
     std::string count() {
         text_.reserve(code_.size() + code_.size() / 8);
-        bool counts = false;
+        bool counts = false, is_defined = false;
         while (!code_.empty()) {
             const std::string_view line = take_line(code_);
             if (is_definition(line)) counts = information_.is_program_function(line);
+            if (is_definition(line) && line.find("@smtl_count_branch(") != line.npos) is_defined = true;
             if (line.starts_with("}")) counts = false;
             if (counts && line.starts_with("  ")) count_line(line.substr(2));
             text_ += line;
         }
+        // Beside the kernel; not beside functions that are linked with it.
+        if (!is_defined)
+            text_ += "declare hidden void @smtl_count_operations(i64)\n"
+                     "declare hidden void @smtl_count_branch(i32, i32)\n";
         text_ += "\nattributes #" + std::string(attribute_group) +
                  " = { nounwind willreturn nocallback nofree nosync memory(inaccessiblemem: readwrite) }\n";
         return std::move(text_);
