@@ -40,24 +40,6 @@ struct Part {
     std::set<std::size_t> unset;  // constants that are zero for want of a value
 };
 
-ProcessResult compile_part(const Part &part, const std::string &folder, const std::string &object) {
-    const smtl_library &library = part.specialization.library();
-    ProcessResult result;
-    const std::string precompiled = library.entry(nullptr, result.errors), input = folder + "/input";
-    result.succeeded = !precompiled.empty() && write_file(input, part.source);
-    if (!result.succeeded) return result;
-    const std::string &initialisers = library.reflection.initialisers;
-    result = compile_object(library.dialect, precompiled, folder, object, !initialisers.empty());
-    if (result.succeeded && has_initialisers(read_file(object).value_or(""), library.dialect.sanitize)) {
-        // Values that other function constants would allow to compute, and values that no message of clang's names.
-        result.succeeded = false;
-        result.errors = not_computed;
-    }
-    if (result.errors == not_computed && !initialisers.empty()) result.errors = initialisers;
-    (void)unlink(input.c_str());
-    return result;
-}
-
 // The symbols of function constants that an object file refers to and has not, one a line.
 std::string missing_constants(std::string_view object) {
     const std::string_view symbols = find_section(object, ".symtab"), strings = find_section(object, ".strtab");
@@ -71,6 +53,29 @@ std::string missing_constants(std::string_view object) {
     return missing;
 }
 
+ProcessResult compile_part(const Part &part, const std::string &folder, const std::string &object) {
+    const smtl_library &library = part.specialization.library();
+    ProcessResult result;
+    const std::string precompiled = library.entry(nullptr, result.errors), input = folder + "/input";
+    result.succeeded = !precompiled.empty() && write_file(input, part.source);
+    if (!result.succeeded) return result;
+    const std::string &initialisers = library.reflection.initialisers;
+    result = compile_object(library.dialect, precompiled, folder, object, !initialisers.empty());
+    const std::string made = result.succeeded ? read_file(object).value_or("") : "";
+    // Constants that have no value. Others may be computed from these.
+    if (std::string missing = missing_constants(made); !missing.empty()) {
+        result.succeeded = false;
+        result.errors = std::move(missing);
+    } else if (result.succeeded && has_initialisers(made, library.dialect.sanitize)) {
+        // Values that other function constants would allow to compute, and values that no message of clang's names.
+        result.succeeded = false;
+        result.errors = not_computed;
+    }
+    if (result.errors == not_computed && !initialisers.empty()) result.errors = initialisers;
+    (void)unlink(input.c_str());
+    return result;
+}
+
 // On failure, `failed` is the part that the errors are about.
 bool generate(const std::vector<Part> &parts, const std::string &folder, std::string &errors, std::size_t &failed) {
     std::vector<std::string> objects;
@@ -79,13 +84,7 @@ bool generate(const std::vector<Part> &parts, const std::string &folder, std::st
         const std::string object = folder + "/object" + std::to_string(failed);
         objects.push_back(object);
         result = compile_part(parts[failed], folder, object);
-        // The linker finds constants that have no value. Other constants may be computed from these.
         if (!result.succeeded) break;
-        const std::string missing = missing_constants(read_file(object).value_or(""));
-        if (missing.empty()) continue;
-        result.succeeded = false;
-        result.errors = missing;
-        break;
     }
     if (result.succeeded)
         result = run_process(

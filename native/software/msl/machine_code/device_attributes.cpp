@@ -15,18 +15,29 @@ std::string drop_device_attributes(std::string_view code) {
                 if (at != line.npos) line.erase(at, attribute.size() - 1);
             }
         }
-        // Function constants are those of their own part of the machine code.
-        if (line.starts_with("@") && line.find(" external ") == line.npos) {
-            const std::string_view name = std::string_view(line).substr(0, line.find(" = "));
-            for (const std::string_view linkage : {" = hidden ", " = dso_local ", " = "}) {
-                const std::size_t at = line.find(linkage);
-                const bool constant =
-                    name.find("smtl_function_constant_") != name.npos || name.find("smtl_defined_") != name.npos;
-                if (!constant || at == line.npos || line.find(" internal ") != line.npos) continue;
-                line.replace(at, linkage.size(), " = internal ");
-            }
-        }
         text += line;
+    }
+    return text;
+}
+
+std::string keep_function_constants_apart(std::string_view code) {
+    std::string text;
+    text.reserve(code.size());
+    while (!code.empty()) {
+        const std::string_view line = take_line(code);
+        constexpr std::string_view assigned = " = ";
+        const std::size_t equals = line.starts_with("@") ? line.find(assigned) : line.npos;
+        const std::string_view name = line.substr(0, equals == line.npos ? 0 : equals);
+        const bool is_constant =
+            name.find("smtl_function_constant_") != name.npos || name.find("smtl_defined_") != name.npos;
+        if (!is_constant || line.find(" external ") != line.npos || line.find(" internal ") != line.npos) {
+            text += line;
+            continue;
+        }
+        std::string_view definition = line.substr(equals + assigned.size());
+        for (const std::string_view linkage : {"hidden ", "dso_local "})
+            if (definition.starts_with(linkage)) definition.remove_prefix(linkage.size());
+        ((text += name) += " = internal ") += definition;
     }
     return text;
 }

@@ -1,4 +1,4 @@
-// What clang says of each function of a device of SYCL, and what costs the optimiser.
+// What clang says of functions and variables of a device of SYCL, and what a kernel has no use for.
 #pragma once
 
 #include <string>
@@ -9,5 +9,9 @@ namespace smtl::msl {
 // Clang's intermediate code without `convergent` and `norecurse`. The first keeps the optimiser from duplicating calls,
 // for devices that run all lanes as one; here each thread of the grid runs by itself until it waits for others.
 std::string drop_device_attributes(std::string_view code);
+
+// The code with function constants that only it can see: functions that are linked with a kernel have constants of
+// their own, by the same names.
+std::string keep_function_constants_apart(std::string_view code);
 
 }  // namespace smtl::msl
