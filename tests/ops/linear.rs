@@ -3,20 +3,11 @@
 use std::sync::OnceLock;
 
 use crate::support::{
-    self, EPSILON, Guarded, Matrix, assert_close, buffer, buffer_at, device, matrix, ops, refused,
-    rng, run, uniform,
+    self, EPSILON, Guarded, Matrix, THOROUGH, assert_close, buffer, buffer_at, device, matrix, ops,
+    refused, rng, run, uniform,
 };
 use metal_bridge::Error;
 use metal_bridge::ops::{LaneExecution, Ops, View, Weight, WeightType};
-
-/// The formats of each kind: the others differ from one of these in how they unpack an element alone.
-const THOROUGH: [WeightType; 5] = [
-    WeightType::F32,
-    WeightType::F16,
-    WeightType::Q8_0,
-    WeightType::Q4_0,
-    WeightType::Q4_1,
-];
 
 /// `x . W^T` and how far off single precision may be: errors of sums of k terms grow like the square root of k, in units of the
 /// terms' magnitudes.

@@ -147,6 +147,15 @@ impl Guarded {
     }
 }
 
+/// The formats of each kind: the others differ from one of these in how they unpack an element alone.
+pub const THOROUGH: [WeightType; 5] = [
+    WeightType::F32,
+    WeightType::F16,
+    WeightType::Q8_0,
+    WeightType::Q4_0,
+    WeightType::Q4_1,
+];
+
 /// A matrix in one of the formats, and what its elements are exactly.
 pub struct Matrix {
     pub weight: Weight,

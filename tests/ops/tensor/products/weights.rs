@@ -4,7 +4,7 @@ use metal_bridge::ops::{DataType, Matmul, Tensor, Unary, View, Weight, WeightTyp
 use metal_bridge::{Error, Result};
 
 use crate::support::{
-    Guarded, assert_close, buffer, matrix, metal, ops, refused, rng, run, uniform,
+    Guarded, THOROUGH, assert_close, buffer, matrix, metal, ops, refused, rng, run, uniform,
 };
 use crate::tensor::values::read;
 
@@ -59,7 +59,7 @@ fn all_forms(weight: &Weight, shape: &[usize], x: &[f32], add: bool) -> Result<[
 #[test]
 fn weights_multiply_tensors_in_every_form() -> Result<()> {
     let mut rng = rng(31);
-    for kind in WeightType::ALL {
+    for kind in THOROUGH {
         let weight = matrix(&mut rng, kind, N, K, 0.1, 0).weight;
         for shape in [vec![K], vec![3, K], vec![2, 1, 5, K], vec![0, K]] {
             let m = shape[..shape.len() - 1].iter().product();
@@ -88,7 +88,7 @@ fn weights_multiply_tensors_in_every_form() -> Result<()> {
 fn decoded_weights_are_factors_of_general_products() {
     let mut rng = rng(34);
     let (ids, rows) = ((0..N as u32).collect::<Vec<_>>(), 5);
-    for kind in WeightType::ALL {
+    for kind in THOROUGH {
         let matrix = matrix(&mut rng, kind, N, K, 0.1, 0);
         let [x, c, bias] = [N * rows, K * rows, rows].map(|count| uniform(&mut rng, count));
         let (decoded, y) = (
