@@ -1,5 +1,6 @@
 //! GGUF files in smaller formats: the matrices of a file in another [`WeightType`], bit for bit as the reference's
 //! quantizers make them.
+//!
 //! The formats ([`FORMATS`]) are those that need no calibration and no search.
 
 mod blocks;

@@ -55,14 +55,24 @@ static id<MTLFunction> function_of(id<MTLLibrary> from, NSString *name) {
     return [[from newFunctionWithName:name] autorelease];
 }
 
-static id<MTLComputePipelineState> linked_pipeline(NSString *kernel, NSArray *functions, NSError **error) {
+static id<MTLComputePipelineState> pipeline_with(MTLLinkedFunctions *linked, NSString *kernel, NSError **error) {
     MTLComputePipelineDescriptor *descriptor = [[[MTLComputePipelineDescriptor alloc] init] autorelease];
-    MTLLinkedFunctions *linked = [MTLLinkedFunctions linkedFunctions];
-    [linked setFunctions:functions];
     [descriptor setComputeFunction:function_of(library, kernel)];
     [descriptor setLinkedFunctions:linked];
     return [[device newComputePipelineStateWithDescriptor:descriptor options:MTLPipelineOptionNone reflection:NULL
                                                     error:error] autorelease];
+}
+
+static id<MTLComputePipelineState> linked_pipeline(NSString *kernel, NSArray *functions, NSError **error) {
+    MTLLinkedFunctions *linked = [MTLLinkedFunctions linkedFunctions];
+    [linked setFunctions:functions];
+    return pipeline_with(linked, kernel, error);
+}
+
+static id<MTLComputePipelineState> privately_linked(NSString *kernel, NSArray *functions, NSError **error) {
+    MTLLinkedFunctions *linked = [MTLLinkedFunctions linkedFunctions];
+    [linked setPrivateFunctions:functions];
+    return pipeline_with(linked, kernel, error);
 }
 
 static id<MTLVisibleFunctionTable> table_of(id<MTLComputePipelineState> pipeline, NSUInteger count,
@@ -203,16 +213,6 @@ static void test_argument_buffers(void) {
     [buffer waitUntilCompleted];
     CHECK([buffer error] == nil);
     for (int i = 0; i < COUNT; i++) CHECK(((int *)[values contents])[i] == 2 * i);
-}
-
-static id<MTLComputePipelineState> privately_linked(NSString *kernel, NSArray *functions, NSError **error) {
-    MTLComputePipelineDescriptor *descriptor = [[[MTLComputePipelineDescriptor alloc] init] autorelease];
-    MTLLinkedFunctions *linked = [MTLLinkedFunctions linkedFunctions];
-    [linked setPrivateFunctions:functions];
-    [descriptor setComputeFunction:function_of(library, kernel)];
-    [descriptor setLinkedFunctions:linked];
-    return [[device newComputePipelineStateWithDescriptor:descriptor options:MTLPipelineOptionNone reflection:NULL
-                                                    error:error] autorelease];
 }
 
 static void test_private_functions(void) {
