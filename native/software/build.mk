@@ -7,6 +7,9 @@ SOFTWARE := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
 include $(SOFTWARE)/flags.mk
 include $(SOFTWARE)/where.mk
 
+# All rules are written in these files. Make searches its own for every header that a product depends on, which takes seconds.
+MAKEFLAGS += --no-builtin-rules
+
 # The packages in these messages have the same names on Debian and Ubuntu.
 CLANG ?= $(firstword $(foreach name,$(CLANG_NAMES),$(if $(shell command -v $(name)),$(name))))
 CLANG := $(CLANG)
