@@ -41,6 +41,12 @@ std::string function_type_of(std::string_view text) {
     return type;
 }
 
+std::string types_differ(const char *has, const char *verb, const char *wanted) {
+    const std::string first = function_type_of(has), second = function_type_of(wanted);
+    return "is of type '" + first + "', and " + verb + " of type '" + second + "'" +
+           (first == second ? ": the two sources have types of other sizes by these names" : "");
+}
+
 std::string threads_wait(uint32_t count) {
     return count == 1 ? "1 thread waits " : std::to_string(count) + " threads wait ";
 }
@@ -114,9 +120,8 @@ std::string core::describe_call(const smtl_function_request &request) const {
     const smtl_function_table *const table = request.table;
     const std::string index = std::to_string(request.index);
     if (request.function != nullptr)
-        return "the linked function '" + std::string(request.function->name) + "' is of type '" +
-               function_type_of(request.function->type_name) + "', and is declared as of type '" +
-               function_type_of(request.type_name) + "'";
+        return "the linked function '" + std::string(request.function->name) + "' " +
+               types_differ(request.function->type_name, "is declared as", request.type_name);
     if (table == nullptr) return "the visible function table is null";
     if (table->mark != SMTL_FUNCTION_TABLE_MARK) return "the argument is not a visible function table";
     if (table->image != current->kernel->image->identity)
@@ -126,9 +131,8 @@ std::string core::describe_call(const smtl_function_request &request) const {
                " functions";
     const smtl_visible_function *const function = table->functions[request.index];
     if (function == nullptr) return "the visible function table has no function at index " + index;
-    return "function '" + std::string(function->name) + "' at index " + index +
-           " of the visible function table is of type '" + function_type_of(function->type_name) +
-           "', and the kernel calls one of type '" + function_type_of(request.type_name) + "'";
+    return "function '" + std::string(function->name) + "' at index " + index + " of the visible function table " +
+           types_differ(function->type_name, "the kernel calls one", request.type_name);
 }
 
 void core::fail_call(const smtl_function_request &request) {

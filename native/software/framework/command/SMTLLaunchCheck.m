@@ -39,6 +39,19 @@ static size_t shortest(const size_t *lengths, const smtl_argument *argument) {
     return length;
 }
 
+/* The encoder knows the length of all bindings but tables. A kernel that took a table for memory would write to it. */
+static void require_kind(const char *where, const smtl_argument *argument, const size_t *lengths) {
+    for (uint32_t i = argument->index; i < argument->index + argument->array_length; i++) {
+        const bool is_table = lengths[i] == SMTL_UNKNOWN_LENGTH;
+        SMTL_REQUIRE(!is_table || argument->function_table, where,
+                     @"argument %s at index %u is a buffer, and a visible function table is bound there",
+                     argument->name, i);
+        SMTL_REQUIRE(is_table || lengths[i] == 0 || !argument->function_table, where,
+                     @"argument %s at index %u is a visible function table, and a buffer is bound there",
+                     argument->name, i);
+    }
+}
+
 static void require_arguments(const char *where, const SMTLComputePipeline *pipeline, const size_t *lengths,
                               const uint32_t *threadgroup_lengths) {
     size_t threadgroup_memory = pipeline->_staticMemory;
@@ -47,6 +60,7 @@ static void require_arguments(const char *where, const SMTLComputePipeline *pipe
         bool buffer = argument->kind == SMTL_ARGUMENT_BUFFER;
         size_t length = buffer ? shortest(lengths, argument) : threadgroup_lengths[argument->index];
         threadgroup_memory += buffer ? 0 : length;
+        if (buffer) require_kind(where, argument, lengths);
         /* Kernels share signatures, and hosts leave out threadgroup memory that the kernel at hand does not touch. Its
          * machine code cannot always tell. A kernel that does touch it faults. */
         if (length == 0 && (!argument->used || !buffer)) continue;

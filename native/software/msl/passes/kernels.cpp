@@ -74,6 +74,7 @@ private:
     const AddressedArguments addressed_arguments_;
     std::map<std::string, std::vector<Template>> templates_;  // by unqualified name
     std::map<std::string, std::string> addresses_;            // of the kernels by name, as written
+    std::map<std::string, std::string> declared_;             // by name: the first prototype of a linked function
     std::unordered_map<std::string_view, Index> first_uses_;  // of each identifier
 };
 
@@ -195,9 +196,13 @@ void KernelDefinitions::define_visible(const Declaration &declaration) {
         return source_.problem(declaration.name_begin, "a template cannot be a [[visible]] function");
     if (declaration.member)
         return source_.problem(declaration.name_begin, "a member of a type cannot be a [[visible]] function");
-    const std::string address = "&::" + qualified(*declaration.scope, own);
+    std::string address = "&::" + qualified(*declaration.scope, own);
     if (!addresses_.emplace(name, address).second)
         return source_.problem(declaration.name_begin, "a function named '" + name + "' is already defined");
+    // Of the functions with one name, the parameters choose.
+    if (first_uses_.at(source_[declaration.name_begin].text) < declaration.name_begin)
+        address =
+            "::smtl::function_of<void(" + parameter_types(*declaration.parameters) + ")>::address(" + address + ")";
     const std::string identifier = "smtl_visible_" + std::to_string(translation_.visible.size());
     translation_.visible.push_back({name, qualified(*declaration.scope, identifier)});
     if (source_.checking()) return;
@@ -213,6 +218,13 @@ void KernelDefinitions::declare_visible(const Declaration &declaration) {
     const std::string number = std::to_string(declaration.name_begin), prototype = "smtl_declared_" + number,
                       symbol = "smtl_symbol_" + number;
     source_[declaration.name_begin].replace(prototype);
+    const auto [first, is_new] = declared_.emplace(qualified(*declaration.scope, own), prototype);
+    if (!is_new) {
+        source_[declaration.end - 1].appended += " static_assert(__is_same(decltype(" + prototype + "), decltype(" +
+                                                 first->second + ")), \"linked functions are known by name, and '" +
+                                                 own + "' is declared as [[visible]] with two types\");";
+        return;
+    }
     source_[declaration.end - 1].appended +=
         " extern \"C\" __attribute__((visibility(\"hidden\"))) const smtl_visible_function " + symbol + " __asm__(\"" +
         std::string(named_symbol) + qualified(*declaration.scope, own) +

@@ -37,6 +37,14 @@ static NSString *const table_source =
      "    values[i] = cube(int(i)); }\n"
      "kernel void misnamed(device int *values [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
      "    values[i] = int(lanes(int(i))); }\n"
+     "[[visible]] int cube(int x);\n"
+     "float overloaded(float x) { return -x; }\n"
+     "[[visible]] int overloaded(int x) { return x + 1; }\n"
+     "struct Pair { int first, second; };\n"
+     "kernel void pairs(device int *values [[buffer(0)]], visible_function_table<int(Pair)> table [[buffer(1)]],\n"
+     "                  uint i [[thread_position_in_grid]]) { values[i] = table[0](Pair{1, int(i)}); }\n"
+     "kernel void memory(device int *values [[buffer(0)]], device int *more [[buffer(1)]],\n"
+     "                   uint i [[thread_position_in_grid]]) { values[i] = more[i]; more[i] = 1; }\n"
      "struct Arguments { visible_function_table<int(int)> table [[id(0)]]; device int *values [[id(1)]]; };\n"
      "kernel void nested(constant Arguments &a [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
      "    a.values[i] = a.table[0](a.values[i]); }\n";
@@ -48,6 +56,8 @@ static NSString *const other_source =
      "    while (atomic_load_explicit(counter, memory_order_relaxed) != mine) { }\n"
      "    return atomic_fetch_add_explicit(counter, 1, memory_order_relaxed); }\n"
      "[[visible]] int cube(int x) { return x * x * x; }\n"
+     "struct Pair { long first; int second; };\n"
+     "[[visible]] int second(Pair p) { return p.second; }\n"
      "[[visible]] int lanes(int x) { return simd_sum(x); }\n"
      "[[visible]] int meeting(int x) { threadgroup_barrier(mem_flags::mem_threadgroup); return simd_max(x); }\n";
 
@@ -89,19 +99,26 @@ static id<MTLVisibleFunctionTable> table_of(id<MTLComputePipelineState> pipeline
 }
 
 /* Runs one threadgroup; the error's text, or nil. */
-static NSString *launch(id<MTLComputePipelineState> pipeline, id<MTLBuffer> values, id<MTLVisibleFunctionTable> table,
-                        int number) {
+static NSString *launch_with(id<MTLComputePipelineState> pipeline, id<MTLBuffer> values,
+                             void (^bind)(id<MTLComputeCommandEncoder> encoder)) {
     id<MTLCommandBuffer> buffer = [queue commandBuffer];
     id<MTLComputeCommandEncoder> encoder = [buffer computeCommandEncoder];
     [encoder setComputePipelineState:pipeline];
     [encoder setBuffer:values offset:0 atIndex:0];
-    [encoder setVisibleFunctionTable:table atBufferIndex:1];
-    [encoder setBytes:&number length:sizeof number atIndex:2];
+    bind(encoder);
     [encoder dispatchThreads:MTLSizeMake(COUNT, 1, 1) threadsPerThreadgroup:MTLSizeMake(COUNT, 1, 1)];
     [encoder endEncoding];
     [buffer commit];
     [buffer waitUntilCompleted];
     return [[buffer error] localizedDescription];
+}
+
+static NSString *launch(id<MTLComputePipelineState> pipeline, id<MTLBuffer> values, id<MTLVisibleFunctionTable> table,
+                        int number) {
+    return launch_with(pipeline, values, ^(id<MTLComputeCommandEncoder> encoder) {
+        [encoder setVisibleFunctionTable:table atBufferIndex:1];
+        [encoder setBytes:&number length:sizeof number atIndex:2];
+    });
 }
 
 static BOOL contains(NSString *text, NSString *words) {
@@ -188,6 +205,40 @@ static void test_mistakes(void) {
     CHECK_RAISES("is a [[visible]] function, and not a kernel", linked_pipeline(@"doubled", nil, NULL));
     [table setFunction:nil atIndex:0];
     CHECK(contains(launch(pipeline, values, table, 0), @"the visible function table has no function at index 0"));
+}
+
+/* A kernel that takes memory would write into the table. */
+static void test_bindings_of_the_other_kind(void) {
+    NSArray *functions = [NSArray arrayWithObject:function_of(library, @"doubled")];
+    id<MTLComputePipelineState> memory = linked_pipeline(@"memory", functions, NULL);
+    id<MTLVisibleFunctionTable> table = table_of(memory, 1, functions);
+    id<MTLBuffer> values = [make_ints(COUNT, 1, 0) autorelease];
+    CHECK(contains(launch(memory, values, table, 0),
+                   @"argument more at index 1 is a buffer, and a visible function table is bound there"));
+    NSString *error =
+        launch_with(linked_pipeline(@"call", functions, NULL), values, ^(id<MTLComputeCommandEncoder> encoder) {
+            [encoder setBuffer:values offset:0 atIndex:1];
+            [encoder setBuffer:values offset:0 atIndex:2];
+        });
+    CHECK(contains(error, @"argument table at index 1 is a visible function table, and a buffer is bound there"));
+}
+
+/* What is passed has one size on both sides, whatever the types' names. */
+static void test_names_of_several(void) {
+    NSArray *functions = [NSArray arrayWithObject:function_of(library, @"overloaded")];
+    id<MTLComputePipelineState> pipeline = linked_pipeline(@"chosen", functions, NULL);
+    id<MTLBuffer> values = [make_ints(COUNT, 1, 0) autorelease];
+    CHECK(launch(pipeline, values, table_of(pipeline, 1, functions), 0) == nil);
+    CHECK(((int *)[values contents])[5] == 2);
+    functions = [NSArray arrayWithObject:function_of(others, @"second")];
+    pipeline = linked_pipeline(@"pairs", functions, NULL);
+    CHECK(contains(launch(pipeline, values, table_of(pipeline, 1, functions), 0),
+                   @"is of type 'int (Pair)', and the kernel calls one of type 'int (Pair)': the two sources have "
+                    "types of other sizes by these names"));
+    NSError *error = nil;
+    NSString *twice = @"[[visible]] int f(int x);\n[[visible]] int f(float x);\n";
+    CHECK([device newLibraryWithSource:twice options:nil error:&error] == nil);
+    CHECK(contains([error localizedDescription], @"'f' is declared as [[visible]] with two types"));
 }
 
 static void test_argument_buffers(void) {
@@ -299,6 +350,8 @@ int main(void) {
         RUN(test_callees_that_poll);
         RUN(test_constants);
         RUN(test_mistakes);
+        RUN(test_bindings_of_the_other_kind);
+        RUN(test_names_of_several);
         RUN(test_argument_buffers);
         RUN(test_private_functions);
         RUN(test_reflection);

@@ -15,11 +15,38 @@ namespace smtl {
 /* The same text wherever the type is named: it ends in "[T = name]". */
 template <class T> constexpr const char *function_type_name() { return __PRETTY_FUNCTION__; }
 
+constexpr uint64_t add_to_hash(uint64_t hash, uint64_t value) { return (hash ^ value) * 0x100000001b3u; }
+
+/* How many bytes are passed. Two sources may have types of one name. */
+template <class T> constexpr uint64_t passed_size() {
+    if constexpr (metal::is_same_v<T, void>)
+        return 0;
+    else if constexpr (__is_reference(T))
+        return sizeof(void *);
+    else
+        return sizeof(T) * 64 + alignof(T);
+}
+
+template <class T> struct passed_sizes;
+template <class Result, class... Argument> struct passed_sizes<Result(Argument...)> {
+    static constexpr uint64_t add(uint64_t hash) {
+        hash = add_to_hash(hash, passed_size<Result>());
+        ((hash = add_to_hash(hash, passed_size<Argument>())), ...);
+        return hash;
+    }
+};
+
 template <class T> constexpr uint64_t function_type() {
     uint64_t hash = 0xcbf29ce484222325u;
-    for (const char *c = function_type_name<T>(); *c != 0; ++c) hash = (hash ^ uint64_t(*c)) * 0x100000001b3u;
-    return hash;
+    for (const char *c = function_type_name<T>(); *c != 0; ++c) hash = add_to_hash(hash, uint64_t(*c));
+    return passed_sizes<T>::add(hash);
 }
+
+/* The one of several functions of a name that takes these arguments. */
+template <class T> struct function_of;
+template <class... Argument> struct function_of<void(Argument...)> {
+    template <class Result> static constexpr auto address(Result (*function)(Argument...)) { return function; }
+};
 
 /* Not inlined: an instrumented kernel reads the table unseen, for it is no memory of the kernel's. */
 SMTL_UNINSTRUMENTED __attribute__((noinline)) inline void *find_function(const smtl_function_request &request) {
