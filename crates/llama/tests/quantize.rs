@@ -213,3 +213,26 @@ fn errors_of_the_output_are_reported() {
         );
     }
 }
+
+/// A few bytes in, gigabytes of padding out.
+#[test]
+fn files_with_an_enormous_alignment_are_refused() {
+    let with_alignment = |alignment: u32| {
+        open(|out| {
+            let key = "general.alignment";
+            out.write_all(b"GGUF\x03\0\0\0")?;
+            out.write_all(&[0u64, 1, key.len() as u64].map(u64::to_le_bytes).concat())?;
+            out.write_all(key.as_bytes())?;
+            out.write_all(&[4, alignment].map(u32::to_le_bytes).concat())
+        })
+    };
+    let error = quantize(&with_alignment(1 << 31), WeightType::F16, io::sink()).unwrap_err();
+    assert!(
+        matches!(error, QuantizeError::Alignment(2_147_483_648)),
+        "{error}"
+    );
+    let most = GgufWriter::MAX_ALIGNMENT;
+    quantize(&with_alignment(most), WeightType::F16, io::sink()).unwrap();
+    let error = GgufWriter::with_alignment(2 * most).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+}

@@ -40,6 +40,9 @@ impl Default for GgufWriter {
 }
 
 impl GgufWriter {
+    /// The largest alignment that a writer takes: so much padding may follow the header and each tensor.
+    pub const MAX_ALIGNMENT: u32 = 1 << 20;
+
     /// A file without metadata and tensors, with the format's default alignment of tensor data, 32 bytes.
     pub fn new() -> Self {
         Self::default()
@@ -49,10 +52,12 @@ impl GgufWriter {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::InvalidInput`] if `alignment` is not a power of two.
+    /// [`io::ErrorKind::InvalidInput`] if `alignment` is not a power of two, or exceeds [`Self::MAX_ALIGNMENT`].
     pub fn with_alignment(alignment: u32) -> io::Result<Self> {
-        if !alignment.is_power_of_two() {
-            let reason = format!("an alignment of {alignment}, which is not a power of two");
+        if !alignment.is_power_of_two() || alignment > Self::MAX_ALIGNMENT {
+            let most = Self::MAX_ALIGNMENT;
+            let reason =
+                format!("an alignment of {alignment}, which is not a power of two up to {most}");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
         }
         let mut writer = Self {

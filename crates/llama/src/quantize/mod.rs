@@ -50,6 +50,12 @@ pub enum QuantizeError {
         /// The format.
         kind: TensorType,
     },
+    /// The file pads tensors to more bytes than a [`GgufWriter`] does.
+    #[error(
+        "general.alignment: {0} bytes of padding, and files are written with {most} at most",
+        most = GgufWriter::MAX_ALIGNMENT
+    )]
+    Alignment(u64),
     /// The file that is read.
     #[error(transparent)]
     Gguf(#[from] GgufError),
@@ -86,7 +92,11 @@ pub fn quantize(
     let (Some(quantizer), Some(file_type)) = (blocks::quantizer(kind), file_type(kind)) else {
         return Err(QuantizeError::Unsupported(of));
     };
-    let mut writer = GgufWriter::with_alignment(input.alignment() as u32)?;
+    let alignment = u32::try_from(input.alignment()).unwrap_or(u32::MAX);
+    if alignment > GgufWriter::MAX_ALIGNMENT {
+        return Err(QuantizeError::Alignment(input.alignment()));
+    }
+    let mut writer = GgufWriter::with_alignment(alignment)?;
     // A file that keeps all its matrices is still what it said.
     let is_new = input.tensors().iter().any(|tensor| is_taken(tensor, kind));
     let (alignment, own) = ("general.alignment", [FILE_TYPE, VERSION]);
