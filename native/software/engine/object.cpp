@@ -4,10 +4,13 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <string_view>
 
+#include <cxxabi.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -217,6 +220,21 @@ void rename_object(void *handle, const std::string &path) {
         std::memcpy(map->l_name, path.c_str(), path.size() + 1);
 }
 
+/* Metal's linker would miss it. Empty for other errors of the loader. */
+std::string describe_undefined(std::string_view error) {
+    constexpr std::string_view words = "undefined symbol: ";
+    const size_t at = error.find(words);
+    if (at == error.npos) return {};
+    error.remove_prefix(at + words.size());
+    const std::string symbol(error.substr(0, error.find_first_of(", ")));
+    // What is no function's name could be read as a type's.
+    char *const demangled =
+        symbol.starts_with("_Z") ? abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, nullptr) : nullptr;
+    const std::unique_ptr<char, decltype(&std::free)> name(demangled, std::free);
+    return "'" + (name != nullptr ? std::string(name.get()) : symbol) +
+           "' is declared and used, and nothing defines it";
+}
+
 }  // namespace
 
 void *load_object(const std::string &path, std::string &problem) {
@@ -242,7 +260,11 @@ void *load_object(const std::string &path, std::string &problem) {
     void *const handle = dlopen(name_for_loader(file.number(), path.size()).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
         const char *const text = dlerror();
-        problem += text != nullptr ? text : "unknown error of the dynamic loader";
+        const std::string undefined = describe_undefined(text != nullptr ? text : "");
+        if (!undefined.empty())
+            problem = undefined;
+        else
+            problem += text != nullptr ? text : "unknown error of the dynamic loader";
     } else {
         rename_object(handle, path);
     }

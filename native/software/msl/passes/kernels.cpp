@@ -312,16 +312,20 @@ void KernelDefinitions::instantiate(const Declaration &declaration) {
 void define_kernels(Source &source, const Declarations &declarations, ProgramConstants &constants,
                     Translation &translation) {
     KernelDefinitions kernels(source, declarations, constants, translation);
-    std::set<std::string_view> defined;
+    const auto full_name = [&](const Declaration &function) {
+        return qualified(*function.scope, source.spelling({function.name_begin, function.name_end}));
+    };
+    std::set<std::string> defined;
     for (const Declaration &declaration : declarations)
-        if (declaration.kind == DeclarationKind::function) defined.insert(own_name(source, declaration));
+        if (declaration.kind == DeclarationKind::function && !declaration.member)
+            defined.insert(full_name(declaration));
     for (const Declaration &declaration : declarations) {
         const bool visible = declaration.visible && !declaration.kernel;
         if (!declaration.erased && visible && declaration.kind == DeclarationKind::function &&
             !declaration.body.empty())
             kernels.define_visible(declaration);
         if (!declaration.erased && visible && declaration.kind == DeclarationKind::prototype && !declaration.member &&
-            !defined.contains(own_name(source, declaration)))
+            !defined.contains(full_name(declaration)))
             kernels.declare_visible(declaration);
         if (declaration.erased || !declaration.kernel) continue;
         if (declaration.kind == DeclarationKind::kernel_instantiation) kernels.instantiate(declaration);

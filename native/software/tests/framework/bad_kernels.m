@@ -200,6 +200,22 @@ static void test_misuse(void) {
     [fine release];
 }
 
+static void test_what_nothing_defines(void) {
+    NSString *text = @"namespace far { int away(int x); }\n"
+                      "extern constant int c;\n"
+                      "kernel void lost(device int *values [[buffer(0)]]) { values[0] = far::away(3); }\n"
+                      "kernel void unset(device int *values [[buffer(0)]]) { values[0] = c; }\n";
+    NSError *error = nil;
+    id<MTLLibrary> made = [[device newLibraryWithSource:text options:nil error:&error] autorelease];
+    id<MTLFunction> lost = [[made newFunctionWithName:@"lost"] autorelease];
+    CHECK([device newComputePipelineStateWithFunction:lost error:&error] == nil);
+    CHECK(
+        [[error localizedDescription] isEqual:@"lost: 'far::away(int)' is declared and used, and nothing defines it"]);
+    id<MTLFunction> unset = [[made newFunctionWithName:@"unset"] autorelease];
+    CHECK([device newComputePipelineStateWithFunction:unset error:&error] == nil);
+    CHECK([[error localizedDescription] isEqual:@"unset: 'c' is declared and used, and nothing defines it"]);
+}
+
 int main(void) {
     setenv("SOFTWARE_METAL_TIMEOUT", "0.2", 1);
     @autoreleasepool {
@@ -219,6 +235,7 @@ int main(void) {
         RUN(test_launches);
         RUN(test_no_threads);
         RUN(test_misuse);
+        RUN(test_what_nothing_defines);
         [library release];
         [queue release];
     }

@@ -32,6 +32,7 @@ static NSString *const table_source =
      "kernel void facts(device int *values [[buffer(0)]], visible_function_table<int(int)> table [[buffer(1)]]) {\n"
      "    values[0] = is_null_visible_function_table(table); values[1] = table.size(); values[2] = table.empty(); }\n"
      "[[visible]] int cube(int x);\n"
+     "namespace elsewhere { int cube(int x) { return -x; } }\n"
      "[[visible]] float lanes(int x);\n"
      "kernel void named(device int *values [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
      "    values[i] = cube(int(i)); }\n"

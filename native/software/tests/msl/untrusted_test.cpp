@@ -153,9 +153,11 @@ void test_words() {
                 says);
     }
     refused("thread_local int x;", "'thread_local' is not supported");
-    refused("__int_c_join(as, m)(\"nop\");", "'__int_c_join' is not supported");
-    refused("SMTL_MATRIX_NAMES(f)", "'SMTL_MATRIX_NAMES' is not supported");
-    refused("extern \"C\" const int smtl_entry = 3;", "'smtl_entry' is not supported");
+    refused("__int_c_join(as, m)(\"nop\");", "the software Metal keeps the name '__int_c_join' for itself");
+    refused("SMTL_MATRIX_NAMES(f)", "the software Metal keeps the name 'SMTL_MATRIX_NAMES' for itself");
+    refused("extern \"C\" const int smtl_entry = 3;", "the software Metal keeps the name 'smtl_entry' for itself");
+    refused("constant int smtl = 3;", "the software Metal keeps the name 'smtl' for itself");
+    refused("namespace smtl { int blocking; }", "the software Metal keeps the name 'smtl' for itself");
     for (const char *pragma :
          {"clang section text=\".init_array\"", "init_seg(lib)", "weak f = g", "redefine_extname f _init",
           "comment(lib, \"m\")", "clang attribute push(__attribute__((constructor)), apply_to=function)",

@@ -203,9 +203,12 @@ void refuse_what_metal_has_not(Source &source) {
                                "'" + std::string(digraph) + "' is not supported: write '" + std::string(bracket) + "'");
         if (!token.is_identifier()) continue;
         if (token.text.starts_with("atomic")) refuse_atomic_type(source, i);
-        const bool ours = std::any_of(prefixes.begin(), prefixes.end(),
-                                      [&](std::string_view prefix) { return token.text.starts_with(prefix); });
-        if (token.is_one_of(words) || ours)
+        const bool ours =
+            token.is("smtl") || std::any_of(prefixes.begin(), prefixes.end(),
+                                            [&](std::string_view prefix) { return token.text.starts_with(prefix); });
+        if (ours)
+            source.problem(i, "the software Metal keeps the name '" + std::string(token.text) + "' for itself");
+        else if (token.is_one_of(words))
             source.problem(i, "'" + std::string(token.text) + "' is not supported in Metal");
         if ((token.is("__attribute__") || token.is("__attribute")) && source[i + 1].is("(") && source[i + 2].is("("))
             for (const Range &part : source.split_commas({i + 3, source.skip_group(i + 2, source.size()) - 1}))
