@@ -5,7 +5,7 @@
 // arXiv:2205.14135): no row of scores is ever stored.
 //
 // The caches are [kv_heads, capacity, head_size]; q and the result are [rows, heads, head_size]; row r of q is at
-// position past + r and sees the keys 0 to past + r.
+// position past + r and sees the keys up to past + r, as many as its window has.
 #ifndef METAL_BRIDGE_ATTENTION_H
 #define METAL_BRIDGE_ATTENTION_H
 
@@ -20,12 +20,28 @@ struct AttentionArguments {
     uint capacity;
     uint past;
     float scale;
+    // A row sees so many keys at most: its own and those before it.
+    uint window;
+    // Of the scores, if they are capped.
+    float cap;
 };
+
+// Whether scores are capped: cap * tanh(score / cap).
+constant bool has_cap [[function_constant(1)]];
 
 constant constexpr uint simd_width = 32;
 
 // Below every score, and finite: fast math may not meet infinity - infinity.
 constant float no_score = -0.5f * FLT_MAX;
+
+// The first of the keys before `visible` that the row with these keys sees.
+inline uint first_visible(constant AttentionArguments &arguments, uint visible) {
+    return visible - min(visible, arguments.window);
+}
+
+inline float capped(constant AttentionArguments &arguments, float score) {
+    return has_cap ? arguments.cap * precise::tanh(score / arguments.cap) : score;
+}
 
 // The first element of the cached head that query head `head` uses, in elements of four.
 inline ulong cache_start(constant AttentionArguments &arguments, uint head_size, uint head) {

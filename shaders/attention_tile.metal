@@ -54,6 +54,8 @@ kernel void attention_tile(constant AttentionArguments &arguments [[buffer(0)]],
     const uint first_row = min(tile_row + simdgroup * rows_per_simdgroup, rows - rows_per_simdgroup);
     const uint tile_visible = arguments.past + min(tile_row + simdgroups_per_tile * rows_per_simdgroup, rows);
     const uint simdgroup_visible = arguments.past + first_row + rows_per_simdgroup;
+    const uint tile_first = first_visible(arguments, arguments.past + min(tile_row, rows - rows_per_simdgroup) + 1);
+    const uint simdgroup_first = first_visible(arguments, arguments.past + first_row + 1);
     device const vec<T, 4> *keys = k_cache + cache_start(arguments, HeadSize, head);
     device const vec<T, 4> *values = v_cache + cache_start(arguments, HeadSize, head);
 
@@ -72,14 +74,15 @@ kernel void attention_tile(constant AttentionArguments &arguments [[buffer(0)]],
     const uint row = lane / 4;
     const uint first_key = lane % 4 * (keys_per_block / 4);
     const uint row_visible = arguments.past + first_row + row + 1;
+    const uint row_first = first_visible(arguments, row_visible);
     threadgroup float4 *my_scores = (threadgroup float4 *)(scores + row * score_stride + first_key);
     float running_max = no_score;
     float running_sum = 0.0f;
 
-    for (uint start = 0; start < tile_visible; start += keys_per_block) {
+    for (uint start = tile_first; start < tile_visible; start += keys_per_block) {
         stage<T, HeadSize>(keys, tile, start, tile_visible, thread_index);
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        const bool sees_block = start < simdgroup_visible;
+        const bool sees_block = start < simdgroup_visible && start + keys_per_block > simdgroup_first;
         if (sees_block) {
             for (uint b = 0; b < key_blocks; b++) {
                 simdgroup_float8x8 score = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -94,7 +97,9 @@ kernel void attention_tile(constant AttentionArguments &arguments [[buffer(0)]],
             float4 mine[2] = {my_scores[0] * arguments.scale, my_scores[1] * arguments.scale};
             float block_max = running_max;
             for (uint i = 0; i < 8; i++) {
-                if (start + first_key + i < row_visible) {
+                const uint key = start + first_key + i;
+                if (key >= row_first && key < row_visible) {
+                    mine[i / 4][i % 4] = capped(arguments, mine[i / 4][i % 4]);
                     block_max = max(block_max, mine[i / 4][i % 4]);
                 }
             }
@@ -103,7 +108,8 @@ kernel void attention_tile(constant AttentionArguments &arguments [[buffer(0)]],
             running_max = new_max;
             running_sum *= correction;
             for (uint i = 0; i < 8; i++) {
-                const bool visible = start + first_key + i < row_visible;
+                const uint key = start + first_key + i;
+                const bool visible = key >= row_first && key < row_visible;
                 const float probability = visible ? exp(mine[i / 4][i % 4] - new_max) : 0.0f;
                 running_sum += probability;
                 mine[i / 4][i % 4] = probability;

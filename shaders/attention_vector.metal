@@ -41,6 +41,7 @@ kernel void attention_vector(constant AttentionArguments &arguments [[buffer(0)]
     const uint head = group.x;
     const uint row = group.y;
     const uint visible = arguments.past + row + 1;
+    const uint first = first_visible(arguments, visible);
     const ulong row_of_q = ulong(row) * arguments.heads + head;
     device const vec<T, 4> *keys = k_cache + cache_start(arguments, head_size, head);
     device const vec<T, 4> *head_values = v_cache + cache_start(arguments, head_size, head);
@@ -54,7 +55,7 @@ kernel void attention_vector(constant AttentionArguments &arguments [[buffer(0)]
     float running_max = no_score;
     float running_sum = 0.0f;
     float4 sum_of_values[max_quads_per_lane] = {float4(0.0f), float4(0.0f)};
-    for (uint start = simdgroup * keys_per_block; start < visible; start += simdgroups * keys_per_block) {
+    for (uint start = first + simdgroup * keys_per_block; start < visible; start += simdgroups * keys_per_block) {
         float scores[keys_per_lane];
         float block_max = running_max;
         for (uint i = 0; i < keys_per_lane; i++) {
@@ -66,7 +67,7 @@ kernel void attention_vector(constant AttentionArguments &arguments [[buffer(0)]
                 for (uint e = 0; e < quads; e++) {
                     products = fma(query4[e], float4(elements[e]), products);
                 }
-                scores[i] = (products.x + products.y) + (products.z + products.w);
+                scores[i] = capped(arguments, (products.x + products.y) + (products.z + products.w));
                 block_max = max(block_max, scores[i]);
             }
         }

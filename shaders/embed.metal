@@ -1,9 +1,10 @@
-// y[i, :] = table[ids[i], :]: embedding rows, unpacked to float.
+// y[i, :] = scale * table[ids[i], :]: embedding rows, unpacked to float.
 #include "weights.h"
 
 struct EmbedArguments {
     uint rows;
     uint k;
+    float scale;
 };
 
 // One thread a chunk of 16 elements: grid (chunks of a row, ids). An id past the table reads its last row.
@@ -22,15 +23,15 @@ kernel void embed(constant EmbedArguments &arguments [[buffer(0)]],
         const Chunk w = W::load(row, chunk);
         device packed_float4 *low = (device packed_float4 *)(out + W::first(chunk));
         device packed_float4 *high = (device packed_float4 *)(out + W::first(chunk) + W::second);
-        low[0] = packed_float4(w.scaled(0));
-        low[1] = packed_float4(w.scaled(1));
-        high[0] = packed_float4(w.scaled(2));
-        high[1] = packed_float4(w.scaled(3));
+        low[0] = packed_float4(w.scaled(0) * arguments.scale);
+        low[1] = packed_float4(w.scaled(1) * arguments.scale);
+        high[0] = packed_float4(w.scaled(2) * arguments.scale);
+        high[1] = packed_float4(w.scaled(3) * arguments.scale);
     } else {
         const uint count = k % chunk_elements;
         const Chunk w = W::load_tail(row, chunk, count);
         for (uint i = 0; i < count; i++) {
-            out[chunk * chunk_elements + i] = w.scaled(i / 4)[i % 4];
+            out[chunk * chunk_elements + i] = w.scaled(i / 4)[i % 4] * arguments.scale;
         }
     }
 }

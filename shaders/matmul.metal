@@ -4,22 +4,14 @@
 // 32: all threads unpack the step's weights and activations as floats into threadgroup memory, then every simdgroup
 // multiplies all of the weights with its half of the activations. The product is made transposed (W . x^T), so that the
 // weights, the larger side, are loaded as they lie.
+#include "product.h"
 #include "weights.h"
 
 #include <metal_simdgroup_matrix>
 
-// Adds what y holds already.
-constant bool accumulate [[function_constant(1)]];
-
 constant constexpr uint tile_rows = 64;
 constant constexpr uint tile_k = 32;
 constant constexpr uint threads = 64;
-
-struct MatmulArguments {
-    uint m;
-    uint n;
-    uint k;
-};
 
 // Chunk `chunk` of a row of k elements: whole, cut by the end of the row, or past it (zeros).
 template <typename W>
@@ -53,10 +45,11 @@ inline void store_chunk(threadgroup float4 *operand, uint row, uint chunk, Chunk
 }
 
 template <typename W, uint Columns>
-kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
+kernel void matmul(constant ProductArguments &arguments [[buffer(0)]],
                    device const uchar *weights [[buffer(1)]],
                    device const float *x [[buffer(2)]],
                    device float *y [[buffer(3)]],
+                   device const float *bias [[buffer(4), function_constant(has_bias)]],
                    uint2 group [[threadgroup_position_in_grid]],
                    uint thread_index [[thread_index_in_threadgroup]],
                    uint simdgroup [[simdgroup_index_in_threadgroup]]) {
@@ -158,11 +151,14 @@ kernel void matmul(constant MatmulArguments &arguments [[buffer(0)]],
         const float4 value = memory4[(column * out_stride + row) / 4];
         device float *target = y + ulong(column0 + column) * n + row0 + row;
         if (row + 4 <= rows_here) {
-            device packed_float4 *target4 = (device packed_float4 *)target;
-            *target4 = packed_float4(accumulate ? float4(*target4) + value : value);
+            packed_float4 done;
+            for (uint i = 0; i < 4; i++) {
+                done[i] = finished(arguments, value[i], bias, row0 + row + i, target + i);
+            }
+            *(device packed_float4 *)target = done;
         } else {
             for (uint i = 0; row + i < rows_here; i++) {
-                target[i] = accumulate ? target[i] + value[i] : value[i];
+                target[i] = finished(arguments, value[i], bias, row0 + row + i, target + i);
             }
         }
     }

@@ -1,21 +1,14 @@
 // y[m, n] = x[m, k] . W[n, k]^T for one or a few rows of x: bound by the bandwidth at which W is read.
+#include "product.h"
 #include "weights.h"
 
 // Lanes that share a row of W; a power of two up to 32. 32 makes a simdgroup read consecutive bytes (what a GPU
 // coalesces); 1 gives each lane rows of its own and needs no reduction (what a device that runs lanes one after another
 // wants).
 constant uint lanes_per_row [[function_constant(0)]];
-// Adds what y holds already.
-constant bool accumulate [[function_constant(1)]];
 
 constant constexpr uint simd_width = 32;
 constant constexpr uint rows_per_lane = 4;
-
-struct MatvecArguments {
-    uint m;
-    uint n;
-    uint k;
-};
 
 inline float horizontal_sum(float4 v) {
     return (v.x + v.y) + (v.z + v.w);
@@ -33,10 +26,11 @@ inline float4 sum_over_row(float4 v) {
 
 // Each lane owns four rows of W (or its share of them) against `Columns` rows of x.
 template <typename W, uint Columns>
-kernel void matvec(constant MatvecArguments &arguments [[buffer(0)]],
+kernel void matvec(constant ProductArguments &arguments [[buffer(0)]],
                    device const uchar *weights [[buffer(1)]],
                    device const float *x [[buffer(2)]],
                    device float *y [[buffer(3)]],
+                   device const float *bias [[buffer(4), function_constant(has_bias)]],
                    uint2 group [[threadgroup_position_in_grid]],
                    uint lane [[thread_index_in_simdgroup]],
                    uint simdgroup [[simdgroup_index_in_threadgroup]],
@@ -94,7 +88,7 @@ kernel void matvec(constant MatvecArguments &arguments [[buffer(0)]],
             device float *out = y + ulong(column + c) * n;
             for (uint r = 0; r < rows_per_lane; r++) {
                 if (row + r < n) {
-                    out[row + r] = accumulate ? out[row + r] + total[r] : total[r];
+                    out[row + r] = finished(arguments, total[r], bias, row + r, out + row + r);
                 }
             }
         }

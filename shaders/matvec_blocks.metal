@@ -1,25 +1,18 @@
 // y[m, n] = x[m, k] . W[n, k]^T for one or a few rows of x and quantized weights, each lane on rows of its own: for
 // devices that run lanes one after another. A lane unpacks blocks into scalars, and the compiler makes vectors of the
 // loops over these. GPUs run `matvec` instead. Every device runs `matvec` for f32 and f16.
+#include "product.h"
 #include "weights.h"
-
-// Adds what y holds already.
-constant bool accumulate [[function_constant(1)]];
 
 constant constexpr uint rows_per_lane = 4;
 
-struct MatvecArguments {
-    uint m;
-    uint n;
-    uint k;
-};
-
 // Each lane owns four rows of W against `Columns` rows of x.
 template <typename W, uint Columns>
-kernel void matvec_blocks(constant MatvecArguments &arguments [[buffer(0)]],
+kernel void matvec_blocks(constant ProductArguments &arguments [[buffer(0)]],
                           device const uchar *weights [[buffer(1)]],
                           device const float *x [[buffer(2)]],
                           device float *y [[buffer(3)]],
+                          device const float *bias [[buffer(4), function_constant(has_bias)]],
                           uint2 position [[thread_position_in_grid]]) {
     const uint n = arguments.n;
     const uint k = arguments.k;
@@ -72,7 +65,7 @@ kernel void matvec_blocks(constant MatvecArguments &arguments [[buffer(0)]],
             }
             if (row + r < n && column + c < arguments.m) {
                 device float *out = y + ulong(column + c) * n + row + r;
-                *out = accumulate ? *out + total : total;
+                *out = finished(arguments, total, bias, row + r, out);
             }
         }
     }

@@ -3,6 +3,8 @@
 
 // First adds `residual` to x in place: x += residual, y = norm(x).
 constant bool add_residual [[function_constant(0)]];
+// Adds what y holds already.
+constant bool accumulate [[function_constant(1)]];
 
 struct NormArguments {
     uint columns;
@@ -52,9 +54,11 @@ kernel void rms_norm(constant NormArguments &arguments [[buffer(0)]],
     device const packed_float4 *weight4 = (device const packed_float4 *)weight;
     device packed_float4 *y4 = (device packed_float4 *)(y + start);
     for (uint i = thread_index; i < quads; i += threads) {
-        y4[i] = packed_float4(float4(x4[i]) * scale * float4(weight4[i]));
+        const float4 value = float4(x4[i]) * scale * float4(weight4[i]);
+        y4[i] = packed_float4(accumulate ? float4(y4[i]) + value : value);
     }
     for (uint i = rest + thread_index; i < columns; i += threads) {
-        y[start + i] = x[start + i] * scale * weight[i];
+        const float value = x[start + i] * scale * weight[i];
+        y[start + i] = accumulate ? y[start + i] + value : value;
     }
 }

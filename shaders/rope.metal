@@ -13,6 +13,8 @@ struct RopeArguments {
     uint heads;
     uint head_size;
     uint pairs;
+    // What rotated elements are multiplied by.
+    float magnitude;
 };
 
 // x[rows, heads, head_size] in place; row r is at position first_position + r. Grid (pairs, rows): one thread a pair in
@@ -24,8 +26,8 @@ kernel void rope(constant RopeArguments &arguments [[buffer(0)]],
     const uint pair = position.x;
     const uint row = position.y;
     const float angle = float(arguments.first_position + row) * frequencies[pair];
-    const float cosine = precise::cos(angle);
-    const float sine = precise::sin(angle);
+    const float cosine = precise::cos(angle) * arguments.magnitude;
+    const float sine = precise::sin(angle) * arguments.magnitude;
     const uint first = half_split ? pair : 2 * pair;
     const uint second = half_split ? pair + arguments.pairs : 2 * pair + 1;
     device float *head = x + ulong(row) * arguments.heads * arguments.head_size;

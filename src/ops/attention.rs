@@ -4,6 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::error::{Error, Failure, Result};
 use crate::metal::device::Size;
+use crate::ops::gate::check_cap;
 use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
@@ -23,6 +24,10 @@ pub struct AttentionShape {
     pub past: usize,
     /// What scores are multiplied by: as a rule `1 / sqrt(head_size)`.
     pub scale: f32,
+    /// The most keys that a row sees: its own and those right before it (Beltagy et al. 2020, arXiv:2004.05150). `None`: all.
+    pub window: Option<usize>,
+    /// Caps scores softly: `cap * tanh(score / cap)` takes the place of a score, after it was scaled.
+    pub soft_cap: Option<f32>,
 }
 
 #[repr(C)]
@@ -34,10 +39,12 @@ struct Arguments {
     capacity: u32,
     past: u32,
     scale: f32,
+    window: u32,
+    cap: f32,
 }
 
 impl Ops {
-    /// `y[r, h] = softmax(scale * q[r, h] . keys) . values` over the positions that row r sees: `q` and `y` are
+    /// `y[r, h] = softmax(scale * q[r, h] . keys) . values` over the positions that row r sees (those of its window), with scores capped if the shape says so: `q` and `y` are
     /// `[rows, heads, head_size]` of f32. Query heads share the cache's heads in groups (Ainslie et al. 2023,
     /// arXiv:2305.13245). The cache has to hold the rows' own positions already ([`Ops::kv_append`]). Kernels
     /// `attention_vector_*` for few rows, `attention_tile_*` (on simdgroup matrices) for many.
@@ -47,7 +54,8 @@ impl Ops {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if the heads do not fit the cache's or the scale is not finite; [`Error::OutOfRange`] if the
+    /// [`Error::InvalidArgument`] if the heads do not fit the cache's the scale is not finite, the window has no
+    /// keys, or the cap is not positive and finite; [`Error::OutOfRange`] if the
     /// rows lie past the cache, or `q` or `y` past its buffer; [`Error::Misaligned`] if `y` is not on a multiple of 16 bytes.
     pub fn attention<'a>(
         &self,
@@ -63,6 +71,8 @@ impl Ops {
             rows,
             past,
             scale,
+            window,
+            soft_cap,
         } = *shape;
         let KvShape {
             element,
@@ -79,9 +89,18 @@ impl Ops {
         if !scale.is_finite() {
             return refused(format!("scale ({scale}) must be finite"));
         }
+        if window == Some(0) {
+            return refused("a window must have at least 1 key, not 0".to_owned());
+        }
+        soft_cap.map_or(Ok(()), |cap| check_cap(FUNCTION, cap))?;
         cache.check_rows(FUNCTION, past, rows)?;
+        // The keys that any row sees.
+        let keys = match window {
+            Some(window) => (past + rows).min(rows.saturating_sub(1).saturating_add(window)),
+            None => past + rows,
+        };
         let bytes = bytes4(FUNCTION, "q", &[rows, heads, head_size])?;
-        let read = (past + rows) * kv_heads * head_size * element.bytes();
+        let read = keys * kv_heads * head_size * element.bytes();
         let operands = [
             Operand::read("q", q.into(), bytes, 4),
             Operand::read("the keys", cache.keys(), cache.bytes(), 16).moving(read),
@@ -92,10 +111,14 @@ impl Ops {
             return Ok(());
         }
         let tile = Plan::tile(element, head_size, rows).filter(|_| self.has_matrices);
-        let plan = tile.unwrap_or_else(|| Plan::vector(element, head_size, rows, past));
+        let plan = tile.unwrap_or_else(|| {
+            let keys = (past + rows).min(window.unwrap_or(usize::MAX));
+            Plan::vector(element, head_size, rows, keys)
+        });
+        let kernel = plan.kernel.with(Constant::Bool(1, soft_cap.is_some()));
         let launch = Launch {
             function: FUNCTION,
-            pipeline: &self.pipelines.pipeline(plan.kernel)?,
+            pipeline: &self.pipelines.pipeline(kernel)?,
             arguments: Arguments {
                 rows: rows as u32,
                 heads: heads as u32,
@@ -103,9 +126,12 @@ impl Ops {
                 capacity: capacity as u32,
                 past: past as u32,
                 scale,
+                // A row has fewer than 2^32 keys.
+                window: window.map_or(u32::MAX, |window| window.min(u32::MAX as usize) as u32),
+                cap: soft_cap.unwrap_or(1.0),
             },
             operands: &operands,
-            cost: Cost::new(element.name(), [4, rows, heads, past + rows, head_size]),
+            cost: Cost::new(element.name(), [4, rows, heads, keys, head_size]),
             threadgroup_memory: plan.shared_floats.next_multiple_of(4) * size_of::<f32>(),
             grid: Grid::Threadgroups {
                 groups: Size::new(heads, plan.groups, 1),
@@ -158,11 +184,11 @@ impl Plan {
     }
 
     /// `attention_vector.metal`: each threadgroup computes one row, and divides the row's keys among its simdgroups. It has one
-    /// simdgroup for each 64 keys of the last row, and 8 at most.
-    fn vector(element: KvElement, head_size: usize, rows: usize, past: usize) -> Plan {
+    /// simdgroup for each 64 of the `keys` of the last row, and 8 at most.
+    fn vector(element: KvElement, head_size: usize, rows: usize, keys: usize) -> Plan {
         const KEYS: usize = 64;
         const MAX_SIMDGROUPS: usize = 8;
-        let simdgroups = (past + rows).div_ceil(KEYS).min(MAX_SIMDGROUPS);
+        let simdgroups = keys.div_ceil(KEYS).min(MAX_SIMDGROUPS);
         let sets = SIMD_WIDTH / (head_size / 4).min(SIMD_WIDTH);
         let function = match element {
             KvElement::F32 => "attention_vector_f32",

@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::error::Result;
+use crate::error::{Error, Failure, Result};
 use crate::metal::device::Size;
 use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{KernelName, SIMD_WIDTH};
@@ -17,6 +17,7 @@ const CHUNK_ELEMENTS: usize = 16;
 struct Arguments {
     rows: u32,
     k: u32,
+    scale: f32,
 }
 
 impl Ops {
@@ -37,7 +38,48 @@ impl Ops {
         y: impl Into<View<'a>>,
         count: usize,
     ) -> Result<()> {
-        const FUNCTION: &str = "Ops::embed";
+        let (ids, y) = (ids.into(), y.into());
+        self.embed_rows(target, "Ops::embed", table, [ids, y], count, 1.0)
+    }
+
+    /// `y[i, :] = scale * table[ids[i], :]`, as [`Ops::embed`] otherwise.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Ops::embed`]; [`Error::InvalidArgument`] if the scale is not finite.
+    pub fn embed_scaled<'a>(
+        &self,
+        target: &mut dyn LaunchTarget,
+        table: &Weight,
+        ids: impl Into<View<'a>>,
+        y: impl Into<View<'a>>,
+        count: usize,
+        scale: f32,
+    ) -> Result<()> {
+        const FUNCTION: &str = "Ops::embed_scaled";
+        if !scale.is_finite() {
+            let message = format!("scale ({scale}) must be finite");
+            return Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
+        }
+        self.embed_rows(
+            target,
+            FUNCTION,
+            table,
+            [ids.into(), y.into()],
+            count,
+            scale,
+        )
+    }
+
+    fn embed_rows(
+        &self,
+        target: &mut dyn LaunchTarget,
+        function: &'static str,
+        table: &Weight,
+        [ids, y]: [View<'_>; 2],
+        count: usize,
+        scale: f32,
+    ) -> Result<()> {
         let k = table.columns();
         let operands = [
             Operand::read(
@@ -47,20 +89,21 @@ impl Ops {
                 table.kind().alignment(),
             )
             .moving(table.bytes() / table.rows() * count),
-            Operand::read("ids", ids.into(), bytes4(FUNCTION, "ids", &[count])?, 4),
-            Operand::write("y", y.into(), bytes4(FUNCTION, "y", &[count, k])?, 4),
+            Operand::read("ids", ids, bytes4(function, "ids", &[count])?, 4),
+            Operand::write("y", y, bytes4(function, "y", &[count, k])?, 4),
         ];
         if count == 0 {
             return Ok(());
         }
         let launch = Launch {
-            function: FUNCTION,
+            function,
             pipeline: &self
                 .pipelines
                 .pipeline(KernelName::new(Shader::Embed, table.kind().kernels().embed))?,
             arguments: Arguments {
                 rows: table.rows() as u32,
                 k: k as u32,
+                scale,
             },
             operands: &operands,
             cost: Cost::bytes_only(table.kind().name()),

@@ -25,6 +25,38 @@ struct Arguments {
     m: u32,
     n: u32,
     k: u32,
+    scale: f32,
+}
+
+/// What [`Ops::linear_with`] makes of a product: `y = [y +] scale * (x . W^T [+ bias])`.
+#[derive(Debug, Clone, Copy)]
+pub struct Epilogue<'a> {
+    /// Added to each row: `[weight.rows()]` of f32.
+    pub bias: Option<View<'a>>,
+    /// What the product is multiplied by, its bias too.
+    pub scale: f32,
+    /// Whether what `y` holds already is added.
+    pub accumulate: bool,
+}
+
+impl Default for Epilogue<'_> {
+    /// The product alone.
+    fn default() -> Self {
+        Epilogue {
+            bias: None,
+            scale: 1.0,
+            accumulate: false,
+        }
+    }
+}
+
+impl Epilogue<'_> {
+    /// The product, added to what `y` holds already.
+    pub const ADD: Epilogue<'static> = Epilogue {
+        bias: None,
+        scale: 1.0,
+        accumulate: true,
+    };
 }
 
 /// How `matvec` spreads over a device.
@@ -72,7 +104,9 @@ impl Ops {
         y: impl Into<View<'a>>,
         m: usize,
     ) -> Result<()> {
-        self.product(target, "Ops::linear", weight, x.into(), y.into(), m, false)
+        let epilogue = Epilogue::default();
+        let (x, y) = (x.into(), y.into());
+        self.product(target, "Ops::linear", weight, x, y, m, &epilogue)
     }
 
     /// `y += x . W^T`, as [`Ops::linear`] otherwise: the residual connection in the same dispatch.
@@ -95,8 +129,27 @@ impl Ops {
             x.into(),
             y.into(),
             m,
-            true,
+            &Epilogue::ADD,
         )
+    }
+
+    /// `y = [y +] scale * (x . W^T [+ bias])`, as `epilogue` says, and as [`Ops::linear`] otherwise: the bias of a layer, and
+    /// the scales that some models have, in the same dispatch.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Ops::linear`], also for the bias; [`Error::InvalidArgument`] if the scale is not finite.
+    pub fn linear_with<'a>(
+        &self,
+        target: &mut dyn LaunchTarget,
+        weight: &Weight,
+        x: impl Into<View<'a>>,
+        y: impl Into<View<'a>>,
+        m: usize,
+        epilogue: &Epilogue<'_>,
+    ) -> Result<()> {
+        const FUNCTION: &str = "Ops::linear_with";
+        self.product(target, FUNCTION, weight, x.into(), y.into(), m, epilogue)
     }
 
     /// `y = x . W^T` on tensors: `x` is `[.., weight.columns()]`, `y` is `[.., weight.rows()]` with the same dimensions before
@@ -117,7 +170,15 @@ impl Ops {
         const FUNCTION: &str = "Ops::matmul_weights";
         let (x, y) = (x.into(), y.into());
         let m = rows_of(FUNCTION, weight, &x, &y)?;
-        self.product(target, FUNCTION, weight, x.view(), y.view(), m, false)
+        self.product(
+            target,
+            FUNCTION,
+            weight,
+            x.view(),
+            y.view(),
+            m,
+            &Epilogue::default(),
+        )
     }
 
     /// `y += x . W^T`, as [`Ops::matmul_weights`] otherwise. Kernels are those of [`Ops::linear`].
@@ -135,7 +196,15 @@ impl Ops {
         const FUNCTION: &str = "Ops::matmul_weights_add";
         let (x, y) = (x.into(), y.into());
         let m = rows_of(FUNCTION, weight, &x, &y)?;
-        self.product(target, FUNCTION, weight, x.view(), y.view(), m, true)
+        self.product(
+            target,
+            FUNCTION,
+            weight,
+            x.view(),
+            y.view(),
+            m,
+            &Epilogue::ADD,
+        )
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -147,10 +216,19 @@ impl Ops {
         x: View<'_>,
         y: View<'_>,
         m: usize,
-        accumulate: bool,
+        epilogue: &Epilogue<'_>,
     ) -> Result<()> {
+        let Epilogue {
+            bias,
+            scale,
+            accumulate,
+        } = *epilogue;
+        if !scale.is_finite() {
+            let message = format!("scale ({scale}) must be finite");
+            return Err(Error::InvalidArgument(Failure::new(function, message)));
+        }
         let (n, k) = (weight.rows(), weight.columns());
-        let operands = [
+        let all = [
             Operand::read(
                 "the weights",
                 weight.view(),
@@ -159,17 +237,26 @@ impl Ops {
             ),
             Operand::read("x", x, bytes4(function, "x", &[m, k])?, 4),
             Operand::write("y", y, bytes4(function, "y", &[m, n])?, 4),
+            // The last one, which is left out without a bias.
+            Operand::read(
+                "the bias",
+                bias.unwrap_or(x),
+                bytes4(function, "the bias", &[n])?,
+                4,
+            ),
         ];
+        let operands = &all[..3 + usize::from(bias.is_some())];
         if m == 0 {
             return Ok(());
         }
         let accumulate = Constant::Bool(1, accumulate);
+        let has_bias = Constant::Bool(2, bias.is_some());
         let (kernel, grid) = if m <= MATVEC_MAX_ROWS || !self.has_matrices {
             let columns = if m == 1 { 1 } else { 4 };
             let (kernel, lanes, rows) = self.matvec(weight.kind(), columns);
             let groups = Size::new(n.div_ceil(rows), m.div_ceil(columns), 1);
             (
-                kernel.with(accumulate),
+                kernel.with(accumulate).with(has_bias),
                 Grid::Threadgroups {
                     groups,
                     threadgroup: lanes.into(),
@@ -178,7 +265,9 @@ impl Ops {
         } else {
             let columns = if m <= 32 { 32 } else { 64 };
             let name = weight.kind().kernels().matmul[usize::from(columns > 32)];
-            let kernel = KernelName::new(Shader::Matmul, name).with(accumulate);
+            let kernel = KernelName::new(Shader::Matmul, name)
+                .with(accumulate)
+                .with(has_bias);
             let groups = Size::new(n.div_ceil(MATMUL_TILE_ROWS), m.div_ceil(columns), 1);
             (
                 kernel,
@@ -195,13 +284,14 @@ impl Ops {
                 m: m as u32,
                 n: n as u32,
                 k: k as u32,
+                scale,
             },
-            operands: &operands,
+            operands,
             cost: Cost::new(weight.kind().name(), [2, m, n, k]),
             threadgroup_memory: 0,
             grid,
         };
-        // SAFETY: the kernels read rows below n of the weights and below m of x, of k elements each, and write y[m, n].
+        // SAFETY: the kernels read rows below n of the weights and below m of x, of k elements each, and write y[m, n]; the bias has n elements.
         unsafe { launch.encode(target) }
     }
 

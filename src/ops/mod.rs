@@ -2,12 +2,12 @@
 //!
 //! | operation | call | kernel |
 //! |---|---|---|
-//! | product with weights of any [`WeightType`] | [`Ops::linear`], [`Ops::linear_add`]; on tensors [`Ops::matmul_weights`], [`Ops::matmul_weights_add`] | `matvec.metal`, `matvec_blocks.metal`, `matmul.metal` |
-//! | embedding rows | [`Ops::embed`] | `embed.metal` |
-//! | RMS norm, also with a residual added first | [`Ops::rms_norm`], [`Ops::add_rms_norm`] | `norm.metal` |
+//! | product with weights of any [`WeightType`] | [`Ops::linear`], [`Ops::linear_add`], [`Ops::linear_with`]; on tensors [`Ops::matmul_weights`], [`Ops::matmul_weights_add`] | `matvec.metal`, `matvec_blocks.metal`, `matmul.metal` |
+//! | embedding rows | [`Ops::embed`], [`Ops::embed_scaled`] | `embed.metal` |
+//! | RMS norm, also with a residual added first, or added to a residual | [`Ops::rms_norm`], [`Ops::add_rms_norm`], [`Ops::rms_norm_add`] | `norm.metal` |
 //! | rotary embedding | [`Ops::rope`], [`rope_frequencies`] | `rope.metal` |
 //! | attention over a KV cache | [`Ops::kv_append`], [`Ops::attention`] | `kv_cache.metal`, `attention_vector.metal`, `attention_tile.metal` |
-//! | SiLU gate | [`Ops::silu_multiply`] | `gate.metal` |
+//! | gates of SiLU and GELU; soft caps | [`Ops::gate`], [`Ops::silu_multiply`], [`Ops::soft_cap`] | `gate.metal` |
 //! | functions of one tensor, of two, comparisons, for all types and strides | [`Ops::unary`], [`Ops::binary`], [`Ops::compare`] | `tensor/unary.metal`, `tensor/binary.metal` |
 //! | other types and layouts, the choice between two tensors | [`Ops::convert`], [`Ops::select`] | `tensor/convert.metal`, `tensor/select.metal` |
 //! | tensors one behind the other, padded, repeated, filled; views: [`Tensor::narrow`], [`Tensor::step`], [`Tensor::permute`], [`Tensor::broadcast_to`] | [`Ops::concat`], [`Ops::pad`], [`Ops::tile`], [`Ops::repeat`], [`Ops::fill`] | `tensor/select.metal` |
@@ -56,8 +56,10 @@ mod weight;
 pub(crate) use launch::bytes4;
 
 pub use attention::AttentionShape;
+pub use gate::Gate;
 pub use kv_cache::{KvCache, KvElement, KvShape, MAX_HEAD_SIZE};
 pub use lane_execution::LaneExecution;
+pub use linear::Epilogue;
 pub use ops::Ops;
 pub use rope::{RopePairing, RopeShape, rope_frequencies};
 pub use sequence::{DispatchSequence, SequenceRecorder};

@@ -22,6 +22,8 @@ struct Rows<'a> {
     y: View<'a>,
     /// Added to x first.
     residual: Option<View<'a>>,
+    /// Whether what y holds already is added.
+    accumulate: bool,
     rows: usize,
     columns: usize,
 }
@@ -51,6 +53,7 @@ impl Ops {
             weight: weight.into(),
             y: y.into(),
             residual: None,
+            accumulate: false,
             rows,
             columns,
         };
@@ -81,6 +84,37 @@ impl Ops {
             weight: weight.into(),
             y: y.into(),
             residual: Some(residual.into()),
+            accumulate: false,
+            rows,
+            columns,
+        };
+        self.norm(target, FUNCTION, &rows, epsilon)
+    }
+
+    /// `y += rms_norm(x)`: the norm of what a layer adds to the residual stream. Kernel `rms_norm` with its function constant
+    /// `accumulate`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Ops::rms_norm`]; here `y` has to lie apart from `x`.
+    #[allow(clippy::too_many_arguments)]
+    pub fn rms_norm_add<'a>(
+        &self,
+        target: &mut dyn LaunchTarget,
+        x: impl Into<View<'a>>,
+        weight: impl Into<View<'a>>,
+        y: impl Into<View<'a>>,
+        rows: usize,
+        columns: usize,
+        epsilon: f32,
+    ) -> Result<()> {
+        const FUNCTION: &str = "Ops::rms_norm_add";
+        let rows = Rows {
+            x: x.into(),
+            weight: weight.into(),
+            y: y.into(),
+            residual: None,
+            accumulate: true,
             rows,
             columns,
         };
@@ -99,6 +133,7 @@ impl Ops {
             weight,
             y,
             residual,
+            accumulate,
             rows,
             columns,
         } = *operands;
@@ -107,6 +142,7 @@ impl Ops {
         let y = Operand::write("y", y, bytes, 4);
         // With a residual, x is written too, so y has to lie apart from it.
         let operands: &[Operand<'_>] = match residual {
+            None if accumulate => &[Operand::read("x", x, bytes, 4), weight, y],
             None => &[Operand::read("x", x, bytes, 4), weight, y.in_place()],
             Some(residual) => &[
                 Operand::write("x", x, bytes, 4),
@@ -126,10 +162,10 @@ impl Ops {
         if rows == 0 {
             return Ok(());
         }
-        let add_residual = Constant::Bool(0, residual.is_some());
-        let pipeline = self
-            .pipelines
-            .pipeline(KernelName::new(Shader::Norm, "rms_norm").with(add_residual))?;
+        let kernel = KernelName::new(Shader::Norm, "rms_norm")
+            .with(Constant::Bool(0, residual.is_some()))
+            .with(Constant::Bool(1, accumulate));
+        let pipeline = self.pipelines.pipeline(kernel)?;
         let most = match self.lanes {
             // Where lanes run in turn, each barrier costs a thread as much as some elements.
             LaneExecution::InTurn => SIMD_WIDTH,
@@ -146,7 +182,14 @@ impl Ops {
             },
             operands,
             // Square, sum, quotient and weight, and the sum with the residual.
-            cost: Cost::new("f32", [rows, columns, 4 + usize::from(residual.is_some())]),
+            cost: Cost::new(
+                "f32",
+                [
+                    rows,
+                    columns,
+                    4 + usize::from(residual.is_some() || accumulate),
+                ],
+            ),
             threadgroup_memory: 0,
             grid: Grid::Threadgroups {
                 groups: rows.into(),

@@ -19,7 +19,7 @@ pub enum RopePairing {
 }
 
 /// What [`Ops::rope`] rotates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RopeShape {
     /// Rows of x: consecutive positions.
     pub rows: usize,
@@ -29,6 +29,9 @@ pub struct RopeShape {
     pub head_size: usize,
     /// Pairs rotated in a head; elements past `2 * pairs` stay as they are.
     pub pairs: usize,
+    /// What rotated elements are multiplied by: 1, or what a model's scaling asks for, such as YaRN (Peng et al. 2023,
+    /// arXiv:2309.00071).
+    pub magnitude: f32,
     /// The position of the first row.
     pub first_position: usize,
     /// Which elements make a pair.
@@ -100,6 +103,7 @@ struct Arguments {
     heads: u32,
     head_size: u32,
     pairs: u32,
+    magnitude: f32,
 }
 
 impl Ops {
@@ -108,7 +112,7 @@ impl Ops {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if the pairs exceed half a head, [`Error::OutOfRange`] if a position exceeds 2^32 - 1;
+    /// [`Error::InvalidArgument`] if the pairs exceed half a head or the magnitude is not finite, [`Error::OutOfRange`] if a position exceeds 2^32 - 1;
     /// otherwise as for [`Ops::linear`].
     pub fn rope<'a>(
         &self,
@@ -123,12 +127,17 @@ impl Ops {
             heads,
             head_size,
             pairs,
+            magnitude,
             first_position,
             pairing,
         } = *shape;
         if pairs > head_size / 2 {
             let message =
                 format!("{pairs} pairs of dimensions do not fit in a head of {head_size}");
+            return Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
+        }
+        if !magnitude.is_finite() {
+            let message = format!("magnitude ({magnitude}) must be finite");
             return Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
         }
         let bytes = bytes4(FUNCTION, "x", &[rows, heads, head_size])?;
@@ -162,6 +171,7 @@ impl Ops {
                 heads: heads as u32,
                 head_size: head_size as u32,
                 pairs: pairs as u32,
+                magnitude,
             },
             operands: &operands,
             cost: Cost::new("f32", [2, rows, heads, pairs]),

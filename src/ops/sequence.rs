@@ -37,7 +37,7 @@ use crate::ops::target::{Dispatch, Grid, LaunchTarget};
 ///     x.wait_copy_from_slice(0, &[1.0f32; 4])?;
 ///     // The positions differ, so that the arguments of the first launch are written; the second one stays.
 ///     let (pairing, rows, heads) = (RopePairing::Interleaved, 1, 1);
-///     let shape = RopeShape { rows, heads, head_size: 4, pairs: 2, first_position, pairing };
+///     let shape = RopeShape { rows, heads, head_size: 4, pairs: 2, magnitude: 1.0, first_position, pairing };
 ///     let mut recorder = sequence.record()?;
 ///     ops.rope(&mut recorder, &x, &frequencies, &shape)?;
 ///     recorder.memory_barrier()?;

@@ -1,5 +1,7 @@
 //! [`Weight`]: a matrix of weights in a buffer, in one of the element formats of GGUF.
 
+use std::ops::Range;
+
 use crate::error::{Error, Failure, Result};
 use crate::metal::buffer::Buffer;
 use crate::ops::View;
@@ -182,6 +184,26 @@ impl Weight {
             columns,
             kind,
         })
+    }
+
+    /// These rows, as a matrix of their own over the same buffer: one of several matrices that a file keeps as one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] if the matrix does not have these rows, and those of [`Weight::new`].
+    pub fn rows_of(&self, rows: Range<usize>) -> Result<Weight> {
+        if rows.start > rows.end || rows.end > self.rows {
+            let message = format!("rows {rows:?} of a matrix of {} rows", self.rows);
+            return Err(Error::OutOfRange(Failure::new("Weight::rows_of", message)));
+        }
+        let row_bytes = self.bytes() / self.rows;
+        Weight::new(
+            self.buffer.clone(),
+            self.offset + rows.start * row_bytes,
+            rows.len(),
+            self.columns,
+            self.kind,
+        )
     }
 
     /// Rows: what a product with the matrix gives for each vector.

@@ -14,6 +14,8 @@ struct Context {
     shape: KvShape,
     heads: usize,
     scale: f32,
+    window: Option<usize>,
+    soft_cap: Option<f32>,
     q: Vec<f32>,
     k: Vec<f32>,
     v: Vec<f32>,
@@ -35,6 +37,8 @@ impl Context {
             shape,
             heads,
             scale: 1.0 / (shape.head_size as f32).sqrt(),
+            window: None,
+            soft_cap: None,
             q,
             k,
             v,
@@ -64,13 +68,17 @@ impl Context {
             };
             let mut scores = Vec::with_capacity(row + 1);
             let mut score_error: f64 = 0.0;
-            for key in 0..=row {
+            let first = (self.window).map_or(0, |window| (row + 1).saturating_sub(window));
+            for key in first..=row {
                 let terms = (0..head_size)
                     .map(|i| f64::from(self.scale) * f64::from(query[i]) * of(&self.k, key, i));
                 let (sum, magnitude) = terms.fold((0.0, 0.0), |(sum, size), term| {
                     (sum + term, size + term.abs())
                 });
-                scores.push(sum);
+                scores.push(match self.soft_cap.map(f64::from) {
+                    None => sum,
+                    Some(cap) => cap * (sum / cap).tanh(),
+                });
                 score_error =
                     score_error.max(magnitude * (8.0 + 2.0 * (head_size as f64).sqrt()) * EPSILON);
             }
@@ -83,7 +91,7 @@ impl Context {
                 let terms = weights
                     .iter()
                     .enumerate()
-                    .map(|(key, weight)| weight / total * of(&self.v, key, element));
+                    .map(|(key, weight)| weight / total * of(&self.v, first + key, element));
                 let (sum, magnitude) = terms.fold((0.0, 0.0), |(sum, size), term| {
                     (sum + term, size + term.abs())
                 });
@@ -117,6 +125,8 @@ impl Context {
                 rows,
                 past,
                 scale: self.scale,
+                window: self.window,
+                soft_cap: self.soft_cap,
             };
             run(|encoder| {
                 ops().kv_append(encoder, &cache, &k, &v, rows, past)?;
@@ -190,6 +200,62 @@ fn long_contexts_agree_with_float64() {
     }
 }
 
+/// Windows shorter than a block of keys, longer than one, and longer than the text; both kernels, in batches that begin inside
+/// of windows.
+#[test]
+fn windows_agree_with_float64() {
+    for element in ELEMENTS {
+        for window in [1, 2, 7, 33, 70, 1000] {
+            let mut context = Context::random(shape(element, 2, 150, 32), 4, 1.0);
+            context.window = Some(window);
+            context.check(&[45, 1, 3, 32, 1, 9, 59]);
+        }
+        let mut odd_size = Context::random(shape(element, 1, 90, 20), 3, 1.0);
+        odd_size.window = Some(70);
+        odd_size.check(&[80, 1, 9]);
+    }
+}
+
+/// What lies before the window does not count, whatever it is.
+#[test]
+fn keys_before_the_window_do_not_count() {
+    let mut context = Context::random(shape(KvElement::F32, 1, 200, 32), 1, 1.0);
+    context.window = Some(40);
+    context.k[..100 * 32].fill(f32::NAN);
+    context.v[..100 * 32].fill(f32::NAN);
+    let cache = KvCache::new(device(), &context.shape).expect("a cache");
+    let (k, v) = (buffer(&context.k), buffer(&context.v));
+    run(|encoder| ops().kv_append(encoder, &cache, &k, &v, 200, 0));
+    for (past, rows) in [(139, 1), (150, 40)] {
+        let q = buffer(&context.q[past * 32..][..rows * 32]);
+        let y = Guarded::new(rows * 32);
+        let shape = AttentionShape {
+            heads: 1,
+            rows,
+            past,
+            scale: context.scale,
+            window: context.window,
+            soft_cap: None,
+        };
+        run(|encoder| ops().attention(encoder, &cache, &q, y.view(), &shape));
+        let exact = (past..past + rows).flat_map(|row| context.exact_row(row));
+        assert_close(&format!("{shape:?}"), &y.read(), exact);
+    }
+}
+
+#[test]
+fn soft_caps_agree_with_float64() {
+    for element in ELEMENTS {
+        for (cap, magnitude) in [(50.0, 3.0), (2.0, 3.0), (0.5, 30.0)] {
+            let mut context = Context::random(shape(element, 2, 60, 64), 4, magnitude);
+            context.soft_cap = Some(cap);
+            context.check(&[40, 1, 3, 16]);
+            context.window = Some(11);
+            context.check(&[40, 1, 3, 16]);
+        }
+    }
+}
+
 /// Scores of hundreds: one key takes all the weight, exponentials of the others vanish.
 #[test]
 fn a_steep_softmax_agrees_with_float64() {
@@ -226,6 +292,8 @@ fn infinities_stay_in_their_positions() {
             rows: 24,
             past: 0,
             scale: context.scale,
+            window: None,
+            soft_cap: None,
         };
         run(|encoder| {
             ops().kv_append(encoder, &cache, &k, &v, 24, 0)?;
@@ -352,6 +420,8 @@ fn bad_shapes_are_refused() {
         rows: 2,
         past: 0,
         scale: 0.25,
+        window: None,
+        soft_cap: None,
     };
     let attend =
         |shape: AttentionShape| refused(|encoder| ops().attention(encoder, &cache, &x, &y, &shape));
@@ -370,6 +440,18 @@ fn bad_shapes_are_refused() {
         }),
         Error::InvalidArgument(_)
     ));
+    for (window, soft_cap) in [
+        (Some(0), None),
+        (None, Some(0.0)),
+        (None, Some(f32::INFINITY)),
+    ] {
+        let error = attend(AttentionShape {
+            window,
+            soft_cap,
+            ..shape
+        });
+        assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
+    }
     assert!(matches!(
         attend(AttentionShape { past: 7, ..shape }),
         Error::OutOfRange(_)

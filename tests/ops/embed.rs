@@ -47,6 +47,27 @@ fn columns_that_fill_no_chunk_are_exact() {
 }
 
 #[test]
+fn rows_may_be_scaled() {
+    let mut rng = rng(24);
+    for (kind, columns) in [(WeightType::F32, 19), (WeightType::Q8_0, 96)] {
+        let table = matrix(&mut rng, kind, 4, columns, 1.0, 4);
+        let y = Guarded::new(2 * columns);
+        let (ids, scale) = (buffer(&[3u32, 1]), 5.7f32);
+        run(|encoder| ops().embed_scaled(encoder, &table.weight, &ids, y.view(), 2, scale));
+        let rows = table.row(3).iter().chain(table.row(1));
+        let exact = rows.map(|value| {
+            let exact = value * f64::from(scale);
+            (exact, exact.abs() * 2.0 * EPSILON)
+        });
+        assert_close(&format!("{kind:?}"), &y.read(), exact);
+        let error = refused(|encoder| {
+            ops().embed_scaled(encoder, &table.weight, &ids, y.view(), 2, f32::NAN)
+        });
+        assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
+    }
+}
+
+#[test]
 fn ids_past_the_table_stay_inside_it() {
     let table = matrix(&mut rng(22), WeightType::Q8_0, 3, 64, 1.0, 0);
     let y = Guarded::new(2 * 64);

@@ -7,7 +7,7 @@ use crate::support::{
     refused, rng, run, uniform,
 };
 use metal_bridge::Error;
-use metal_bridge::ops::{LaneExecution, Ops, View, Weight, WeightType};
+use metal_bridge::ops::{Epilogue, LaneExecution, Ops, View, Weight, WeightType};
 
 /// `x . W^T` and how far off single precision may be: errors of sums of k terms grow like the square root of k, in units of the
 /// terms' magnitudes.
@@ -134,6 +134,60 @@ fn results_are_added_to_what_is_there() {
             );
         }
     }
+}
+
+/// Every kernel ends with the same arithmetic: a bias, a scale, and what is there already.
+#[test]
+fn biases_and_scales_agree_with_float64() {
+    let mut rng = rng(10);
+    let (n, k, scale) = (67, 96, 0.3f32);
+    for kind in THOROUGH {
+        for m in [1, 4, 12, 70] {
+            let w = matrix(&mut rng, kind, n, k, 1.0, 0);
+            let (x, start, bias) = (
+                uniform(&mut rng, m * k),
+                uniform(&mut rng, m * n),
+                uniform(&mut rng, n),
+            );
+            let (x_buffer, bias_buffer) = (buffer(&x), buffer_at(4, &bias));
+            for (ops, accumulate) in both().iter().flat_map(|ops| [(ops, false), (ops, true)]) {
+                let y = Guarded::holding(&start);
+                let epilogue = Epilogue {
+                    bias: Some(View::new(&bias_buffer, 4)),
+                    scale,
+                    accumulate,
+                };
+                run(|encoder| {
+                    ops.linear_with(encoder, &w.weight, &x_buffer, y.view(), m, &epilogue)
+                });
+                let exact = reference(&w, &x, &[]).enumerate().map(|(index, product)| {
+                    let (bias, start) = (f64::from(bias[index % n]), f64::from(start[index]));
+                    let scaled = f64::from(scale) * (product.0 + bias);
+                    let sum = scaled + if accumulate { start } else { 0.0 };
+                    (sum, product.1 + 4.0 * EPSILON * (bias.abs() + start.abs()))
+                });
+                assert_close(&format!("{kind:?}, m {m}, {accumulate}"), &y.read(), exact);
+            }
+        }
+    }
+    let w = matrix(&mut rng, WeightType::F32, 4, 8, 1.0, 0);
+    let (x, y) = (buffer(&[0.0f32; 8]), buffer(&[0.0f32; 4]));
+    let with = |epilogue: Epilogue<'_>| {
+        refused(|encoder| ops().linear_with(encoder, &w.weight, &x, &y, 1, &epilogue))
+    };
+    let error = with(Epilogue {
+        scale: f32::NAN,
+        ..Epilogue::default()
+    });
+    assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
+    let error = with(Epilogue {
+        bias: Some(View::new(&x, 20)),
+        ..Epilogue::default()
+    });
+    assert!(
+        matches!(error, Error::OutOfRange(_)) && error.to_string().contains("the bias"),
+        "{error}"
+    );
 }
 
 /// Rows of x do not reach into each other's results: what is not finite stays in its row.
@@ -267,6 +321,24 @@ fn what_is_not_a_weight_is_refused() {
     ] {
         let error = make(offset, 1, 32, kind).unwrap_err();
         assert!(matches!(error, Error::Misaligned(_)), "{error}");
+    }
+}
+
+#[test]
+fn rows_of_a_weight_are_a_weight() {
+    let mut rng = rng(11);
+    for kind in [WeightType::F32, WeightType::Q8_0] {
+        let w = matrix(&mut rng, kind, 9, 64, 1.0, 32);
+        let x = uniform(&mut rng, 64);
+        let (x_buffer, y) = (buffer(&x), Guarded::new(4));
+        let rows = w.weight.rows_of(3..7).unwrap();
+        run(|encoder| ops().linear(encoder, &rows, &x_buffer, y.view(), 1));
+        let exact = reference(&w, &x, &[]).skip(3).take(4);
+        assert_close(&format!("{kind:?}"), &y.read(), exact);
+        let beyond = w.weight.rows_of(3..10).unwrap_err();
+        assert!(matches!(beyond, Error::OutOfRange(_)), "{beyond}");
+        let none = w.weight.rows_of(3..3).unwrap_err();
+        assert!(matches!(none, Error::InvalidArgument(_)), "{none}");
     }
 }
 

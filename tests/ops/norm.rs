@@ -133,6 +133,36 @@ fn a_residual_is_added_first() {
 }
 
 #[test]
+fn a_norm_may_be_added_to_a_residual() {
+    for (rows, columns) in [(1, 1), (2, 7), (3, 64), (2, 513), (1, 2048)] {
+        let mut rng = rng(columns as u64);
+        let (x, residual) = (
+            uniform(&mut rng, rows * columns),
+            uniform(&mut rng, rows * columns),
+        );
+        let weight = uniform(&mut rng, columns);
+        let (y, x_buffer, weight_buffer) =
+            (Guarded::holding(&residual), buffer(&x), buffer(&weight));
+        run(|encoder| {
+            let weight = &weight_buffer;
+            ops().rms_norm_add(encoder, &x_buffer, weight, y.view(), rows, columns, 1e-5)
+        });
+        let x = double(&x);
+        let norms = x
+            .chunks(columns)
+            .flat_map(|row| reference(row, &weight, 1e-5));
+        let exact = norms.zip(&residual).map(|((norm, allowed), residual)| {
+            let sum = norm + f64::from(*residual);
+            (sum, allowed + sum.abs() * EPSILON)
+        });
+        assert_close(&format!("{rows} by {columns}"), &y.read(), exact);
+    }
+    let some = buffer(&[0.0f32; 8]);
+    let error = refused(|encoder| ops().rms_norm_add(encoder, &some, &some, &some, 1, 8, 1e-5));
+    assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
+}
+
+#[test]
 fn bad_shapes_are_refused() {
     let some = buffer(&[0.0f32; 8]);
     let other = buffer(&[0.0f32; 8]);

@@ -19,8 +19,9 @@ fn reference(x: &[f32], shape: &RopeShape, frequencies: &[f64]) -> Vec<(f64, f64
             let (a, b) = (head[first].0, head[second].0);
             // The frequency and the angle are rounded once each, the sine and cosine to a few units.
             let allowed = (a.abs() + b.abs()) * EPSILON * (2.0 * angle + 8.0);
-            head[first] = (a * cosine - b * sine, allowed);
-            head[second] = (a * sine + b * cosine, allowed);
+            let magnitude = f64::from(shape.magnitude);
+            head[first] = ((a * cosine - b * sine) * magnitude, allowed * magnitude);
+            head[second] = ((a * sine + b * cosine) * magnitude, allowed * magnitude);
         }
     }
     result
@@ -58,6 +59,7 @@ fn shape(
         heads,
         head_size,
         pairs: head_size / 2,
+        magnitude: 1.0,
         first_position,
         pairing,
     }
@@ -127,6 +129,7 @@ fn elements_past_the_pairs_stay() {
         check(
             RopeShape {
                 pairs: 5,
+                magnitude: 1.25,
                 ..shape(3, 2, 24, 9, pairing)
             },
             10_000.0,

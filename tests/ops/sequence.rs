@@ -85,6 +85,7 @@ impl Layer {
                 heads,
                 head_size: HEAD_SIZE,
                 pairs: HEAD_SIZE / 2,
+                magnitude: 1.0,
                 first_position: past,
                 pairing: RopePairing::Interleaved,
             };
@@ -98,6 +99,8 @@ impl Layer {
             rows: 1,
             past,
             scale: 0.2,
+            window: None,
+            soft_cap: None,
         };
         ops.attention(target, &self.cache, &self.q, &self.attended, &shape)?;
         target.memory_barrier()?;
@@ -242,7 +245,7 @@ fn a_sequence_half_recorded_is_refused_until_the_next() {
         let expected = [
             "Ops::silu_multiply",
             "room for 2 launches only",
-            "silu_multiply",
+            "gate_multiply",
         ][wrong];
         assert!(text.contains(expected), "{text}");
         drop(recorder);

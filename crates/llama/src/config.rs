@@ -1,17 +1,22 @@
-//! [`ModelConfig`]: the hyperparameters of a model in the Llama architecture.
+//! [`ModelConfig`]: the hyperparameters of a model.
 
-use metal_bridge::ops::MAX_HEAD_SIZE;
+use metal_bridge::ops::{Gate, MAX_HEAD_SIZE, RopePairing};
 
+use super::architecture::{Architecture, Windows};
 use super::error::{Error, Result};
 use super::gguf::{Gguf, Required};
+use super::keys::{Keys, checked_dimension};
+use super::rope::{RopeConfig, RopeScaling, has_long_rope};
 
-/// The shape of a Llama and the constants of its computation.
+/// The shape of a model and the constants of its computation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelConfig {
+    /// The architecture, as the file names it.
+    pub architecture: &'static str,
     /// The model's name, if the file has one.
     pub name: Option<String>,
-    /// The number of layers.
-    pub layers: usize,
+    /// What differs from layer to layer.
+    pub layers: Vec<LayerConfig>,
     /// Elements of a token's hidden state.
     pub width: usize,
     /// Query heads.
@@ -24,126 +29,126 @@ pub struct ModelConfig {
     pub rope_dim: usize,
     /// Elements of the feed-forward layer.
     pub feed_forward: usize,
+    /// The activation of the feed-forward layer.
+    pub gate: Gate,
     /// Tokens in the vocabulary: rows of the embedding matrix.
     pub vocabulary: usize,
     /// The most tokens that the model was trained for.
     pub context: usize,
     /// Added to the mean square in RMS norms.
     pub norm_epsilon: f32,
-    /// Base of the rotary embedding's frequencies.
-    pub rope_base: f32,
-    /// Factor on positions: the reciprocal of a linear scaling factor, or 1.
-    pub rope_scale: f64,
+    /// The rotary embeddings of the layers.
+    pub ropes: Vec<RopeConfig>,
+    /// Which elements of a head the rotary embedding turns together.
+    pub rope_pairing: RopePairing,
     /// Factor on attention scores.
     pub attention_scale: f32,
+    /// Soft cap of attention scores.
+    pub attention_soft_cap: Option<f32>,
+    /// Factor on embeddings.
+    pub embedding_scale: f32,
+    /// Factor on what layers add to the residual stream.
+    pub residual_scale: f32,
+    /// Factor on logits.
+    pub logit_scale: f32,
+    /// Soft cap of logits.
+    pub logit_soft_cap: Option<f32>,
+    /// Which parts a layer has.
+    pub(crate) parts: Parts,
 }
 
-/// The largest dimension of a model: products of two fit into 64 bits, and kernels count in 32 bits.
-const MAX_DIMENSION: u64 = 1 << 24;
+/// What differs from layer to layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LayerConfig {
+    /// The most keys that a token sees: its own and those right before it. `None`: all.
+    pub window: Option<usize>,
+    /// Which of the model's rotary embeddings the layer has, if it has one.
+    pub rope: Option<usize>,
+}
+
+/// Parts that layers have in some architectures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Parts {
+    pub qkv_bias: bool,
+    pub head_norms: bool,
+    pub post_norms: bool,
+}
 
 impl ModelConfig {
     /// Reads and checks the hyperparameters.
     ///
     /// # Errors
     ///
-    /// [`Error::UnsupportedArchitecture`] and [`Error::Unsupported`] for models that are not plain Llamas,
-    /// [`Error::Gguf`] for keys that are missing or of a wrong type, [`Error::Hyperparameter`] for impossible values.
+    /// [`Error::UnsupportedArchitecture`] and [`Error::Unsupported`] for models that the engine does not run, and for keys of the
+    /// architecture that it does not know, [`Error::Gguf`] for keys that are missing or of a wrong type, [`Error::Hyperparameter`]
+    /// for impossible values.
     pub fn from_gguf(gguf: &Gguf) -> Result<Self> {
         const ARCHITECTURE: &str = "general.architecture";
-        let architecture = gguf.get_str(ARCHITECTURE).required(ARCHITECTURE)?;
-        if architecture != "llama" {
-            return Err(Error::UnsupportedArchitecture(architecture.to_owned()));
-        }
-        if gguf.get_u64("llama.expert_count")?.unwrap_or(0) > 0 {
-            return Err(Error::Unsupported(
-                "a mixture of experts (llama.expert_count)".into(),
-            ));
-        }
-        let keys = Keys { gguf };
-        let heads = keys.dimension("llama.attention.head_count")?;
-        let width = keys.dimension("llama.embedding_length")?;
-        let kv_heads = keys
-            .optional_dimension("llama.attention.head_count_kv")?
-            .unwrap_or(heads);
-        if heads % kv_heads != 0 {
-            let reason = format!("{heads} query heads do not divide evenly among them");
-            return Err(hyperparameter(
-                "llama.attention.head_count_kv",
-                kv_heads,
-                reason,
-            ));
-        }
-        let key_length = keys.optional_dimension("llama.attention.key_length")?;
-        let head_dim = match key_length {
-            Some(head_dim) => head_dim,
-            None if width % heads == 0 => width / heads,
-            None => {
-                let reason = format!(
-                    "it must divide the width {width}, since llama.attention.key_length is missing"
-                );
-                return Err(hyperparameter("llama.attention.head_count", heads, reason));
-            }
+        let name = gguf.get_str(ARCHITECTURE).required(ARCHITECTURE)?;
+        let Some(architecture) = Architecture::named(name) else {
+            return Err(Error::UnsupportedArchitecture(name.to_owned()));
         };
-        if head_dim % 4 != 0 || head_dim > MAX_HEAD_SIZE {
-            let possible = format!("a multiple of 4 up to {MAX_HEAD_SIZE}");
-            return Err(match key_length {
-                Some(_) => {
-                    let reason = format!("it must be {possible}");
-                    hyperparameter("llama.attention.key_length", head_dim, reason)
-                }
-                None => {
-                    let reason = format!(
-                        "this gives heads of {head_dim} elements, which must be {possible}"
-                    );
-                    hyperparameter("llama.attention.head_count", heads, reason)
-                }
-            });
+        let keys = Keys::new(gguf, architecture.name);
+        let experts = keys.key("expert_count");
+        if gguf.get_u64(&experts)?.unwrap_or(0) > 0 {
+            let reason = format!("a mixture of experts ({experts})");
+            return Err(Error::Unsupported(reason));
         }
-        let value_dim = keys
-            .optional_dimension("llama.attention.value_length")?
-            .unwrap_or(head_dim);
-        if value_dim != head_dim {
-            let reason = format!(
-                "the length of values differs from that of keys ({head_dim}), which is not supported"
-            );
-            return Err(hyperparameter(
-                "llama.attention.value_length",
-                value_dim,
-                reason,
-            ));
-        }
-        let rope_dim = keys
-            .optional_dimension("llama.rope.dimension_count")?
-            .unwrap_or(head_dim);
-        if rope_dim % 2 != 0 || rope_dim > head_dim {
-            let reason = format!("not an even number up to the head's {head_dim}");
-            return Err(hyperparameter(
-                "llama.rope.dimension_count",
-                rope_dim,
-                reason,
-            ));
+        let heads = Heads::from_keys(&keys)?;
+        let layers = keys.dimension("block_count")?;
+        if layers > gguf.tensors().len() {
+            let reason = format!("the file has only {} tensors", gguf.tensors().len());
+            return Err(keys.refused("block_count", layers, reason));
         }
         let embedding = gguf.tensor("token_embd.weight")?;
         let vocabulary = embedding.dimensions().get(1).copied().unwrap_or(1);
-        Ok(Self {
+        let context = keys.dimension("context_length")?;
+        let ropes = ropes(&keys, architecture, context, gguf)?;
+        let scale = |name: &str| match architecture.has_scales {
+            true => Ok(keys.optional_float(name)?.unwrap_or(1.0)),
+            false => Ok::<_, Error>(1.0),
+        };
+        let soft_cap = |name: &str| match architecture.has_soft_caps {
+            true => keys.float(name).map(Some),
+            false => Ok(None),
+        };
+        let embedding_scale = match architecture.has_wide_embeddings {
+            true => (heads.width as f32).sqrt(),
+            false => scale("embedding_scale")?,
+        };
+        let config = Self {
+            architecture: architecture.name,
             name: gguf.get_str("general.name")?.map(str::to_owned),
-            layers: keys.dimension("llama.block_count")?,
-            width,
-            heads,
-            kv_heads,
-            head_dim,
-            rope_dim,
-            feed_forward: keys.dimension("llama.feed_forward_length")?,
+            layers: layer_configs(&keys, architecture, layers, ropes.len())?,
+            width: heads.width,
+            heads: heads.queries,
+            kv_heads: heads.keys,
+            head_dim: heads.size,
+            rope_dim: heads.rope_size,
+            feed_forward: keys.dimension("feed_forward_length")?,
+            gate: architecture.gate,
             vocabulary: checked_dimension("token_embd.weight", vocabulary)?,
-            context: keys.dimension("llama.context_length")?,
-            norm_epsilon: keys.float("llama.attention.layer_norm_rms_epsilon", None)?,
-            rope_base: keys.float("llama.rope.freq_base", Some(10_000.0))?,
-            rope_scale: keys.rope_scale()?,
-            attention_scale: keys.float(
-                "llama.attention.scale",
-                Some((head_dim as f32).sqrt().recip()),
-            )?,
-        })
+            context,
+            norm_epsilon: keys.float("attention.layer_norm_rms_epsilon")?,
+            ropes,
+            rope_pairing: architecture.pairing,
+            attention_scale: match keys.optional_float("attention.scale")? {
+                Some(scale) => scale,
+                None => heads.scale(architecture, layers),
+            },
+            attention_soft_cap: soft_cap("attn_logit_softcapping")?,
+            embedding_scale,
+            residual_scale: scale("residual_scale")?,
+            logit_scale: scale("logit_scale")?.recip(),
+            logit_soft_cap: soft_cap("final_logit_softcapping")?,
+            parts: Parts {
+                qkv_bias: architecture.has_qkv_bias,
+                head_norms: architecture.has_head_norms,
+                post_norms: architecture.has_post_norms,
+            },
+        };
+        keys.refuse_unknown()?;
+        Ok(config)
     }
 
     /// Pairs of elements that the rotary embedding turns.
@@ -162,67 +167,127 @@ impl ModelConfig {
     }
 }
 
-struct Keys<'a> {
-    gguf: &'a Gguf,
+/// The heads of attention.
+struct Heads {
+    width: usize,
+    queries: usize,
+    keys: usize,
+    size: usize,
+    rope_size: usize,
 }
 
-impl Keys<'_> {
-    fn dimension(&self, key: &str) -> Result<usize> {
-        Ok(Ok(self.optional_dimension(key)?).required(key)?)
-    }
-
-    fn optional_dimension(&self, key: &str) -> Result<Option<usize>> {
-        self.gguf
-            .get_u64(key)?
-            .map(|value| checked_dimension(key, value))
-            .transpose()
-    }
-
-    /// A positive float.
-    fn float(&self, key: &str, default: Option<f32>) -> Result<f32> {
-        let value = Ok(self.gguf.get_f32(key)?.or(default)).required(key)?;
-        if !(value.is_finite() && value > 0.0) {
-            return Err(hyperparameter(key, value, "not a positive number".into()));
+impl Heads {
+    fn from_keys(keys: &Keys<'_>) -> Result<Self> {
+        const COUNT: &str = "attention.head_count";
+        const KV_COUNT: &str = "attention.head_count_kv";
+        const SIZE: &str = "attention.key_length";
+        let heads = keys.dimension(COUNT)?;
+        let width = keys.dimension("embedding_length")?;
+        let kv_heads = keys.optional_dimension(KV_COUNT)?.unwrap_or(heads);
+        if heads % kv_heads != 0 {
+            let reason = format!("{heads} query heads do not divide evenly among them");
+            return Err(keys.refused(KV_COUNT, kv_heads, reason));
         }
-        Ok(value)
-    }
-
-    fn rope_scale(&self) -> Result<f64> {
-        const TYPE: &str = "llama.rope.scaling.type";
-        let linear = match self.gguf.get_str(TYPE)? {
-            None | Some("linear") => true,
-            Some("none") => false,
-            Some(other) => {
-                return Err(Error::Unsupported(format!(
-                    "rotary scaling of type {other:?} ({TYPE})"
-                )));
+        let key_length = keys.optional_dimension(SIZE)?;
+        let head_dim = match key_length {
+            Some(head_dim) => head_dim,
+            None if width % heads == 0 => width / heads,
+            None => {
+                let missing = keys.key(SIZE);
+                let reason =
+                    format!("it must divide the width {width}, since {missing} is missing");
+                return Err(keys.refused(COUNT, heads, reason));
             }
         };
-        // Files from before the first key existed have the second one.
-        let keys = ["llama.rope.scaling.factor", "llama.rope.scale_linear"];
-        let key = keys
-            .into_iter()
-            .find(|key| linear && self.gguf.get(key).is_some());
-        let factor = key.map_or(Ok(1.0), |key| self.float(key, None))?;
-        Ok(f64::from(factor).recip())
+        if head_dim % 4 != 0 || head_dim > MAX_HEAD_SIZE {
+            let possible = format!("a multiple of 4 up to {MAX_HEAD_SIZE}");
+            return Err(match key_length {
+                Some(_) => keys.refused(SIZE, head_dim, format!("it must be {possible}")),
+                None => {
+                    let reason = format!(
+                        "this gives heads of {head_dim} elements, which must be {possible}"
+                    );
+                    keys.refused(COUNT, heads, reason)
+                }
+            });
+        }
+        const VALUE_SIZE: &str = "attention.value_length";
+        let value_dim = keys.optional_dimension(VALUE_SIZE)?.unwrap_or(head_dim);
+        if value_dim != head_dim {
+            let reason = format!(
+                "the length of values differs from that of keys ({head_dim}), which is not supported"
+            );
+            return Err(keys.refused(VALUE_SIZE, value_dim, reason));
+        }
+        const ROPE_SIZE: &str = "rope.dimension_count";
+        let rope_dim = keys.optional_dimension(ROPE_SIZE)?.unwrap_or(head_dim);
+        if rope_dim % 2 != 0 || rope_dim > head_dim {
+            let reason = format!("not an even number up to the head's {head_dim}");
+            return Err(keys.refused(ROPE_SIZE, rope_dim, reason));
+        }
+        Ok(Self {
+            width,
+            queries: heads,
+            keys: kv_heads,
+            size: head_dim,
+            rope_size: rope_dim,
+        })
+    }
+
+    /// The factor on attention scores of a file that does not say it.
+    fn scale(&self, architecture: &Architecture, layers: usize) -> f32 {
+        let size = match architecture.scaled_by_width == Some(layers) {
+            true => self.width as f32 / self.queries as f32,
+            false => self.size as f32,
+        };
+        size.sqrt().recip()
     }
 }
 
-fn checked_dimension(key: &str, value: u64) -> Result<usize> {
-    match usize::try_from(value) {
-        Ok(dimension) if (1..=MAX_DIMENSION).contains(&value) => Ok(dimension),
-        _ => Err(hyperparameter(
-            key,
-            value,
-            format!("not between 1 and {MAX_DIMENSION}"),
-        )),
+/// The rotary embedding of most layers, and then that of layers with a window if it is another.
+fn ropes(
+    keys: &Keys<'_>,
+    architecture: &Architecture,
+    context: usize,
+    gguf: &Gguf,
+) -> Result<Vec<RopeConfig>> {
+    let mut ropes = vec![RopeConfig::from_keys(keys, context, has_long_rope(gguf))?];
+    if let Some(base) = architecture.window_rope_base {
+        ropes.push(RopeConfig {
+            base: keys.optional_float("rope.freq_base_swa")?.unwrap_or(base),
+            scaling: RopeScaling::Linear { factor: 1.0 },
+            magnitude: 1.0,
+        });
     }
+    Ok(ropes)
 }
 
-fn hyperparameter(key: &str, value: impl ToString, reason: String) -> Error {
-    Error::Hyperparameter {
-        key: key.to_owned(),
-        value: value.to_string(),
-        reason,
-    }
+fn layer_configs(
+    keys: &Keys<'_>,
+    architecture: &Architecture,
+    layers: usize,
+    ropes: usize,
+) -> Result<Vec<LayerConfig>> {
+    const WINDOW: &str = "attention.sliding_window";
+    let window = match architecture.windows {
+        Windows::Never => None,
+        Windows::IfGiven => keys.optional_dimension(WINDOW)?,
+        Windows::AllButOneOf(_) => Some(keys.dimension(WINDOW)?),
+    };
+    let pattern = match window {
+        None => None,
+        Some(_) => keys.pattern("attention.sliding_window_pattern", layers)?,
+    };
+    let layer = |layer: usize| {
+        let has_window =
+            (pattern.as_ref()).map_or(architecture.has_window(layer), |all| all[layer]);
+        let window = window.filter(|_| has_window);
+        // The last one is that of windows, if there are two.
+        let rope = if window.is_some() { ropes - 1 } else { 0 };
+        LayerConfig {
+            window,
+            rope: architecture.has_rope(layer).then_some(rope),
+        }
+    };
+    Ok((0..layers).map(layer).collect())
 }

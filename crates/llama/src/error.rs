@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::architecture;
 use super::gguf::{GgufError, TensorType};
 use super::sampling::SamplingError;
 use super::tokenizer::TokenizerError;
@@ -21,14 +22,14 @@ pub enum Error {
         /// What is wrong with it.
         source: GgufError,
     },
-    /// The file lacks metadata or tensors of a Llama.
+    /// The file lacks metadata or tensors of a model.
     #[error(transparent)]
     Gguf(#[from] GgufError),
     /// The file's vocabulary cannot be used, or a text cannot be encoded with it.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
-    /// The model is not a Llama.
-    #[error("unsupported architecture {0:?}; supported is \"llama\"")]
+    /// The engine does not run models of this architecture.
+    #[error("unsupported architecture {0:?}; supported are {names}", names = architecture::names())]
     UnsupportedArchitecture(String),
     /// A tensor is of a type that there are no kernels for.
     #[error("tensor {tensor:?} has type {element_type}; supported are {supported}")]
@@ -43,7 +44,7 @@ pub enum Error {
     /// The model needs something that the engine does not do.
     #[error("unsupported: {0}")]
     Unsupported(String),
-    /// A hyperparameter that no Llama can have, or that contradicts another one.
+    /// A hyperparameter that no model can have, or that contradicts another one.
     #[error("metadata key {key:?} is {value}: {reason}")]
     Hyperparameter {
         /// The key.

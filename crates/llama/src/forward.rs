@@ -1,12 +1,14 @@
-//! The forward pass of a Llama through the layers of one device: encoded into a command buffer, or recorded for many.
+//! The forward pass of a model through the layers of one device: encoded into a command buffer, or recorded for many.
 
 use super::config::ModelConfig;
 use super::error::Result;
+use super::loader::Vector;
 use super::model::Model;
+use super::rope::Rope;
 use super::scratch::Scratch;
-use super::weights::{LayerWeights, OutputWeights, Vector, Weights};
+use super::weights::{LayerWeights, Linear, OutputWeights, Weights};
 use metal_bridge::Buffer;
-use metal_bridge::ops::{AttentionShape, KvCache, LaunchTarget, Ops, RopePairing, RopeShape, View};
+use metal_bridge::ops::{AttentionShape, Epilogue, KvCache, LaunchTarget, Ops, RopeShape, View};
 
 /// Which rows' logits are wanted.
 #[derive(Clone, Copy)]
@@ -67,7 +69,8 @@ impl<'a> Pass<'a> {
         if let Some(embedding) = &weights.embedding {
             let tokens = View::new(&scratch.tokens, start * size_of::<u32>());
             self.dispatch(|ops, target| {
-                ops.embed(target, embedding, tokens, &scratch.hidden, rows)
+                let (hidden, scale) = (&scratch.hidden, self.config.embedding_scale);
+                ops.embed_scaled(target, embedding, tokens, hidden, rows, scale)
             })?;
             self.barrier()?;
         }
@@ -99,34 +102,25 @@ impl<'a> Pass<'a> {
         rows: usize,
         past: usize,
     ) -> Result<()> {
-        let (config, weights, scratch) = (self.config, self.weights, self.scratch);
+        let (config, scratch) = (self.config, self.scratch);
         self.norm(&layer.attention_norm, 0, rows)?;
         self.barrier()?;
-        for (weight, out) in [
+        for (linear, out) in [
             (&layer.query, &scratch.queries),
             (&layer.key, &scratch.keys),
             (&layer.value, &scratch.values),
         ] {
-            self.dispatch(|ops, target| ops.linear(target, weight, &scratch.normed, out, rows))?;
+            self.linear(linear, &scratch.normed, out, rows)?;
         }
         self.barrier()?;
-        for (heads, out) in [
-            (config.heads, &scratch.queries),
-            (config.kv_heads, &scratch.keys),
-        ] {
-            let shape = RopeShape {
-                rows,
-                heads,
-                head_size: config.head_dim,
-                pairs: config.pairs(),
-                first_position: past,
-                pairing: RopePairing::Interleaved,
-            };
-            self.dispatch_at_position(|ops, target| {
-                ops.rope(target, out, &weights.rope_frequencies, &shape)
-            })?;
+        if let Some(norms) = &layer.head_norms {
+            self.norm_heads(norms, rows)?;
+            self.barrier()?;
         }
-        self.barrier()?;
+        if let Some(rope) = layer.config.rope {
+            self.rope(&self.weights.ropes[rope], rows, past)?;
+            self.barrier()?;
+        }
         self.dispatch_at_position(|ops, target| {
             ops.kv_append(target, cache, &scratch.keys, &scratch.values, rows, past)
         })?;
@@ -136,34 +130,110 @@ impl<'a> Pass<'a> {
             rows,
             past,
             scale: config.attention_scale,
+            window: layer.config.window,
+            soft_cap: config.attention_soft_cap,
         };
         self.dispatch_at_position(|ops, target| {
             ops.attention(target, cache, &scratch.queries, &scratch.attended, &shape)
         })?;
         self.barrier()?;
-        let weight = &layer.attention_output;
-        self.dispatch(|ops, target| {
-            ops.linear_add(target, weight, &scratch.attended, &scratch.hidden, rows)
-        })?;
-        self.barrier()
+        let (output, norm) = (&layer.attention_output, &layer.attention_post_norm);
+        self.add_to_hidden(output, &scratch.attended, norm.as_ref(), rows)
     }
 
     fn feed_forward(&mut self, layer: &LayerWeights, rows: usize) -> Result<()> {
         let (config, scratch) = (self.config, self.scratch);
         self.norm(&layer.feed_forward_norm, 0, rows)?;
         self.barrier()?;
-        for (weight, out) in [(&layer.gate, &scratch.gate), (&layer.up, &scratch.up)] {
-            self.dispatch(|ops, target| ops.linear(target, weight, &scratch.normed, out, rows))?;
+        for (linear, out) in [(&layer.gate, &scratch.gate), (&layer.up, &scratch.up)] {
+            self.linear(linear, &scratch.normed, out, rows)?;
         }
         self.barrier()?;
         let (gate, up) = (&scratch.gate, &scratch.up);
         let count = rows * config.feed_forward;
-        self.dispatch(|ops, target| ops.silu_multiply(target, gate, up, gate, count))?;
+        self.dispatch(|ops, target| ops.gate(target, config.gate, gate, up, gate, count))?;
         self.barrier()?;
-        self.dispatch(|ops, target| {
-            ops.linear_add(target, &layer.down, gate, &scratch.hidden, rows)
-        })?;
+        let norm = layer.feed_forward_post_norm.as_ref();
+        self.add_to_hidden(&layer.down, gate, norm, rows)
+    }
+
+    fn linear(&mut self, linear: &Linear, x: &Buffer, out: &Buffer, rows: usize) -> Result<()> {
+        let (weight, epilogue) = (&linear.weight, linear.epilogue());
+        self.dispatch(|ops, target| ops.linear_with(target, weight, x, out, rows, &epilogue))
+    }
+
+    /// Adds a product to the residual stream, by way of its norm if there is one.
+    fn add_to_hidden(
+        &mut self,
+        linear: &Linear,
+        x: &Buffer,
+        norm: Option<&Vector>,
+        rows: usize,
+    ) -> Result<()> {
+        let (config, scratch) = (self.config, self.scratch);
+        match norm {
+            None => {
+                let epilogue = Epilogue {
+                    scale: config.residual_scale,
+                    accumulate: true,
+                    ..linear.epilogue()
+                };
+                self.dispatch(|ops, target| {
+                    let (weight, hidden) = (&linear.weight, &scratch.hidden);
+                    ops.linear_with(target, weight, x, hidden, rows, &epilogue)
+                })?;
+            }
+            Some(norm) => {
+                self.linear(linear, x, &scratch.normed, rows)?;
+                self.barrier()?;
+                self.dispatch(|ops, target| {
+                    let (normed, hidden) = (&scratch.normed, &scratch.hidden);
+                    let (width, epsilon) = (config.width, config.norm_epsilon);
+                    ops.rms_norm_add(target, normed, norm.view(), hidden, rows, width, epsilon)
+                })?;
+            }
+        }
         self.barrier()
+    }
+
+    /// Norms each head of the queries and of the keys.
+    fn norm_heads(&mut self, norms: &[Vector; 2], rows: usize) -> Result<()> {
+        let (config, scratch) = (self.config, self.scratch);
+        let [queries, keys] = norms;
+        for (heads, norm, x) in [
+            (config.heads, queries, &scratch.queries),
+            (config.kv_heads, keys, &scratch.keys),
+        ] {
+            let (heads, size, epsilon) = (rows * heads, config.head_dim, config.norm_epsilon);
+            self.dispatch(|ops, target| {
+                ops.rms_norm(target, x, norm.view(), x, heads, size, epsilon)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Rotates queries and keys.
+    fn rope(&mut self, rope: &Rope, rows: usize, past: usize) -> Result<()> {
+        let (config, scratch) = (self.config, self.scratch);
+        let context = self.caches[0].shape().capacity;
+        for (heads, out) in [
+            (config.heads, &scratch.queries),
+            (config.kv_heads, &scratch.keys),
+        ] {
+            let shape = RopeShape {
+                rows,
+                heads,
+                head_size: config.head_dim,
+                pairs: config.pairs(),
+                magnitude: rope.magnitude,
+                first_position: past,
+                pairing: config.rope_pairing,
+            };
+            self.dispatch_at_position(|ops, target| {
+                ops.rope(target, out, rope.frequencies(context), &shape)
+            })?;
+        }
+        Ok(())
     }
 
     /// The token of the largest logit of a row.
@@ -181,12 +251,23 @@ impl<'a> Pass<'a> {
         rows: usize,
         logits: &Buffer,
     ) -> Result<()> {
-        let scratch = self.scratch;
+        let (config, scratch) = (self.config, self.scratch);
         self.norm(&output.norm, first, rows)?;
         self.barrier()?;
+        let epilogue = Epilogue {
+            scale: config.logit_scale,
+            ..output.matrix.epilogue()
+        };
         self.dispatch(|ops, target| {
-            ops.linear(target, &output.matrix, &scratch.normed, logits, rows)
-        })
+            let (weight, normed) = (&output.matrix.weight, &scratch.normed);
+            ops.linear_with(target, weight, normed, logits, rows, &epilogue)
+        })?;
+        let Some(cap) = config.logit_soft_cap else {
+            return Ok(());
+        };
+        self.barrier()?;
+        let count = rows * config.vocabulary;
+        self.dispatch(|ops, target| ops.soft_cap(target, logits, count, cap))
     }
 
     /// Norms `rows` rows of the residual stream from row `first` on.

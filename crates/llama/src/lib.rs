@@ -31,14 +31,18 @@
 #![warn(missing_docs)]
 #![warn(clippy::undocumented_unsafe_blocks)]
 
+mod architecture;
 mod config;
 mod error;
 mod forward;
 mod generate;
 pub mod gguf;
+mod keys;
+mod loader;
 mod model;
 mod part;
 pub mod quantize;
+mod rope;
 mod running;
 pub mod sampling;
 mod scratch;
@@ -47,10 +51,11 @@ mod split;
 pub mod tokenizer;
 mod weights;
 
-pub use config::ModelConfig;
+pub use config::{LayerConfig, ModelConfig};
 pub use error::{Error, Result};
 pub use generate::{GenerateOptions, Generation, StopReason};
 pub use model::Model;
+pub use rope::{RopeConfig, RopeScaling, Yarn};
 pub use session::{Counts, Session, SessionOptions};
 
 /// The example of the README.

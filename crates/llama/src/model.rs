@@ -151,18 +151,11 @@ impl Model {
 }
 
 fn stages(devices: &[Device], gguf: &Gguf, config: &ModelConfig) -> Result<Vec<Stage>> {
-    let (count, layers) = (devices.len(), config.layers);
+    let (count, layers) = (devices.len(), config.layers.len());
     if count == 0 || count > layers {
         let reason =
             format!("a model of {layers} layers takes from 1 to {layers} devices, not {count}");
         return Err(Error::Unsupported(reason));
-    }
-    if layers > gguf.tensors().len() {
-        return Err(Error::Hyperparameter {
-            key: "llama.block_count".into(),
-            value: layers.to_string(),
-            reason: format!("the file has only {} tensors", gguf.tensors().len()),
-        });
     }
     let memory = |device: &Device| device.limits().recommended_max_working_set_size;
     let memories: Vec<u64> = devices.iter().map(memory).collect();

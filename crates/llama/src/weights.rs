@@ -1,21 +1,15 @@
-//! The weights of a model in GPU buffers: the mapped file itself if it can be used as it is.
+//! The weights of a model, by layer and part.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::Arc;
 
-use super::config::ModelConfig;
+use super::config::{LayerConfig, ModelConfig};
 use super::error::{Error, Result};
-use super::gguf::{Gguf, TensorInfo, TensorType};
-use metal_bridge::ops::{View, Weight, rope_frequencies};
-use metal_bridge::{Buffer, Device, StorageMode, page_size};
-
-/// The alignment of an offset into a buffer, in bytes: the widest load of any kernel needs it.
-const OFFSET_ALIGNMENT: u64 = 16;
-
-/// What matrices may be, for errors.
-const MATRIX_TYPES: &str = "F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL, MXFP4, \
-    Q2_K, Q3_K, Q4_K, Q5_K, Q6_K and IQ4_XS";
+use super::gguf::Gguf;
+use super::loader::{Loader, Vector};
+use super::rope::{Rope, load_ropes};
+use metal_bridge::Device;
+use metal_bridge::ops::{Epilogue, Weight};
 
 const EMBEDDING: &str = "token_embd.weight";
 const OUTPUT_NORM: &str = "output_norm.weight";
@@ -29,42 +23,55 @@ pub(super) struct Weights {
     pub layers: Vec<LayerWeights>,
     /// On the device of the last layer.
     pub output: Option<OutputWeights>,
-    /// The angle by which each pair of a head turns from one position to the next.
-    pub rope_frequencies: Buffer,
+    /// As many as the model has rotary embeddings.
+    pub ropes: Vec<Rope>,
 }
 
 /// The weights after the last layer.
 #[derive(Debug)]
 pub(super) struct OutputWeights {
     pub norm: Vector,
-    pub matrix: Weight,
+    pub matrix: Linear,
 }
 
-/// The weights of one layer.
+/// A matrix, and the bias of its products if they have one.
+#[derive(Debug)]
+pub(super) struct Linear {
+    pub weight: Weight,
+    pub bias: Option<Vector>,
+}
+
+impl Linear {
+    fn plain(weight: Weight) -> Self {
+        Self { weight, bias: None }
+    }
+
+    /// What a product with the matrix does besides.
+    pub fn epilogue(&self) -> Epilogue<'_> {
+        Epilogue {
+            bias: self.bias.as_ref().map(Vector::view),
+            ..Epilogue::default()
+        }
+    }
+}
+
+/// The weights of one layer. What is optional, some architectures have.
 #[derive(Debug)]
 pub(super) struct LayerWeights {
+    pub config: LayerConfig,
     pub attention_norm: Vector,
-    pub query: Weight,
-    pub key: Weight,
-    pub value: Weight,
-    pub attention_output: Weight,
+    pub query: Linear,
+    pub key: Linear,
+    pub value: Linear,
+    /// The norms of each head of the queries, and of the keys.
+    pub head_norms: Option<[Vector; 2]>,
+    pub attention_output: Linear,
+    pub attention_post_norm: Option<Vector>,
     pub feed_forward_norm: Vector,
-    pub gate: Weight,
-    pub up: Weight,
-    pub down: Weight,
-}
-
-/// A vector of f32 weights in a buffer.
-#[derive(Debug)]
-pub(super) struct Vector {
-    buffer: Buffer,
-    offset: usize,
-}
-
-impl Vector {
-    pub fn view(&self) -> View<'_> {
-        View::new(&self.buffer, self.offset)
-    }
+    pub gate: Linear,
+    pub up: Linear,
+    pub down: Linear,
+    pub feed_forward_post_norm: Option<Vector>,
 }
 
 impl Weights {
@@ -77,7 +84,7 @@ impl Weights {
         used: &'a mut BTreeSet<String>,
     ) -> Result<Self> {
         let (width, vocabulary) = (config.width, config.vocabulary);
-        let (is_first, is_last) = (layers.start == 0, layers.end == config.layers);
+        let (is_first, is_last) = (layers.start == 0, layers.end == config.layers.len());
         let output_name = match gguf.tensor(OUTPUT) {
             Ok(_) => OUTPUT,
             // A model without such a matrix computes the logits with its embeddings.
@@ -95,28 +102,24 @@ impl Weights {
             .then(|| loader.matrix(EMBEDDING, vocabulary, width))
             .transpose()?;
         let layers = layers
-            .map(|layer| loader.layer(layer, config))
+            .map(|layer| LayerWeights::load(&mut loader, layer, config))
             .collect::<Result<_>>()?;
         let output = is_last.then(|| {
             Ok::<_, Error>(OutputWeights {
                 norm: loader.vector(OUTPUT_NORM, width)?,
-                matrix: match &embedding {
+                matrix: Linear::plain(match &embedding {
                     Some(embedding) if output_name == EMBEDDING => embedding.clone(),
                     _ => loader.matrix(output_name, vocabulary, width)?,
-                },
+                }),
             })
         });
         let output = output.transpose()?;
-        let factors = loader.rope_factors(config)?;
-        let base = f64::from(config.rope_base);
-        let frequencies =
-            rope_frequencies(base, config.rope_dim, config.rope_scale, factors.as_deref())?;
-        let rope_frequencies = device.new_buffer_with_data(&frequencies, StorageMode::Shared)?;
+        let ropes = load_ropes(device, &mut loader, config)?;
         Ok(Self {
             embedding,
             layers,
             output,
-            rope_frequencies,
+            ropes,
         })
     }
 }
@@ -132,7 +135,7 @@ pub(super) fn layer_sizes(gguf: &Gguf, layers: usize) -> Vec<u64> {
     sizes
 }
 
-/// Refuses a file with tensors that nothing has asked for, such as biases or experts: without them the results would be
+/// Refuses a file with tensors that nothing has asked for, such as experts: without them the results would be
 /// wrong.
 pub(super) fn refuse_leftovers(gguf: &Gguf, used: &BTreeSet<String>) -> Result<()> {
     let mut tensors = gguf.tensors().iter();
@@ -151,236 +154,117 @@ fn layer_of(name: &str) -> Option<usize> {
     layer.parse().ok()
 }
 
-/// A range of the file that one buffer covers.
-#[derive(Debug)]
-struct Window {
-    start: u64,
-    end: u64,
-    buffer: Buffer,
+impl LayerWeights {
+    fn load(loader: &mut Loader<'_>, layer: usize, config: &ModelConfig) -> Result<Self> {
+        let mut parts = Parts { loader, layer };
+        let (width, head_dim) = (config.width, config.head_dim);
+        let [query, key, value] = parts.query_key_value(config)?;
+        let [gate, up] = parts.gate_and_up(config)?;
+        let has = config.parts;
+        Ok(Self {
+            config: config.layers[layer],
+            attention_norm: parts.norm("attn_norm", width)?,
+            query,
+            key,
+            value,
+            head_norms: match has.head_norms {
+                true => Some([
+                    parts.norm("attn_q_norm", head_dim)?,
+                    parts.norm("attn_k_norm", head_dim)?,
+                ]),
+                false => None,
+            },
+            attention_output: parts.linear("attn_output", width, config.query_width())?,
+            attention_post_norm: match has.post_norms {
+                true => Some(parts.norm("post_attention_norm", width)?),
+                false => None,
+            },
+            feed_forward_norm: parts.norm("ffn_norm", width)?,
+            gate,
+            up,
+            down: parts.linear("ffn_down", width, config.feed_forward)?,
+            feed_forward_post_norm: match has.post_norms {
+                true => Some(parts.norm("post_ffw_norm", width)?),
+                false => None,
+            },
+        })
+    }
 }
 
-struct Loader<'a> {
-    device: &'a Device,
-    gguf: &'a Gguf,
-    windows: Vec<Window>,
-    /// Bytes of tensors that were copied.
-    copied: u64,
-    used: &'a mut BTreeSet<String>,
+/// The parts of one layer in the file.
+struct Parts<'a, 'b> {
+    loader: &'a mut Loader<'b>,
+    layer: usize,
 }
 
-impl<'a> Loader<'a> {
-    fn new(
-        device: &'a Device,
-        gguf: &'a Gguf,
-        is_needed: impl Fn(&str) -> bool,
-        used: &'a mut BTreeSet<String>,
-    ) -> Result<Self> {
-        let mut loader = Self {
-            device,
-            gguf,
-            windows: Vec::new(),
-            copied: 0,
-            used,
-        };
-        let needed = gguf
-            .tensors()
-            .iter()
-            .filter(|tensor| is_needed(tensor.name()));
-        let limit = device.limits().max_buffer_length;
-        for (start, end) in windows(needed, page_size() as u64, limit) {
-            let range = start as usize..end as usize;
-            let buffer = device.new_buffer_with_mmap(Arc::clone(gguf.map()), range)?;
-            loader.windows.push(Window { start, end, buffer });
-        }
-        Ok(loader)
+impl Parts<'_, '_> {
+    fn name(&self, part: &str) -> String {
+        format!("blk.{}.{part}", self.layer)
     }
 
-    fn layer(&mut self, layer: usize, config: &ModelConfig) -> Result<LayerWeights> {
-        let name = |part: &str| format!("blk.{layer}.{part}.weight");
-        let (width, feed_forward) = (config.width, config.feed_forward);
-        let (queries, keys) = (config.query_width(), config.kv_width());
-        Ok(LayerWeights {
-            attention_norm: self.vector(&name("attn_norm"), width)?,
-            query: self.matrix(&name("attn_q"), queries, width)?,
-            key: self.matrix(&name("attn_k"), keys, width)?,
-            value: self.matrix(&name("attn_v"), keys, width)?,
-            attention_output: self.matrix(&name("attn_output"), width, queries)?,
-            feed_forward_norm: self.vector(&name("ffn_norm"), width)?,
-            gate: self.matrix(&name("ffn_gate"), feed_forward, width)?,
-            up: self.matrix(&name("ffn_up"), feed_forward, width)?,
-            down: self.matrix(&name("ffn_down"), width, feed_forward)?,
+    fn norm(&mut self, part: &str, length: usize) -> Result<Vector> {
+        let name = self.name(&format!("{part}.weight"));
+        self.loader.vector(&name, length)
+    }
+
+    fn bias(&mut self, part: &str, length: usize) -> Result<Vector> {
+        let name = self.name(&format!("{part}.bias"));
+        self.loader.vector(&name, length)
+    }
+
+    fn matrix(&mut self, part: &str, rows: usize, columns: usize) -> Result<Weight> {
+        let name = self.name(&format!("{part}.weight"));
+        self.loader.matrix(&name, rows, columns)
+    }
+
+    /// A matrix, with a bias if the file has it.
+    fn linear(&mut self, part: &str, rows: usize, columns: usize) -> Result<Linear> {
+        let has_bias = self.loader.has(&self.name(&format!("{part}.bias")));
+        Ok(Linear {
+            weight: self.matrix(part, rows, columns)?,
+            bias: match has_bias {
+                true => Some(self.bias(part, rows)?),
+                false => None,
+            },
         })
     }
 
-    fn matrix(&mut self, name: &str, rows: usize, columns: usize) -> Result<Weight> {
-        let tensor = self.tensor(name, &[columns as u64, rows as u64])?;
-        let element_type = tensor.element_type();
-        let Some(kind) = element_type.weight_type() else {
-            return Err(Error::UnsupportedType {
-                tensor: name.to_owned(),
-                element_type,
-                supported: MATRIX_TYPES,
-            });
-        };
-        let (buffer, offset) = self.locate(tensor)?;
-        Ok(Weight::new(buffer, offset, rows, columns, kind)?)
-    }
-
-    fn vector(&mut self, name: &str, length: usize) -> Result<Vector> {
-        let tensor = self.f32_vector(name, length)?;
-        let (buffer, offset) = self.locate(tensor)?;
-        Ok(Vector { buffer, offset })
-    }
-
-    fn f32_vector(&mut self, name: &str, length: usize) -> Result<&'a TensorInfo> {
-        let tensor = self.tensor(name, &[length as u64])?;
-        match tensor.element_type() {
-            TensorType::F32 => Ok(tensor),
-            element_type => Err(Error::UnsupportedType {
-                tensor: name.to_owned(),
-                element_type,
-                supported: "F32",
-            }),
+    /// Three matrices, or the rows of one.
+    fn query_key_value(&mut self, config: &ModelConfig) -> Result<[Linear; 3]> {
+        const FUSED: &str = "attn_qkv";
+        let (width, queries, keys) = (config.width, config.query_width(), config.kv_width());
+        if self.loader.has(&self.name(&format!("{FUSED}.weight"))) {
+            let fused = self.matrix(FUSED, queries + 2 * keys, width)?;
+            let ends = [0, queries, queries + keys, queries + 2 * keys];
+            let rows = |part: usize| fused.rows_of(ends[part]..ends[part + 1]);
+            return Ok([rows(0)?, rows(1)?, rows(2)?].map(Linear::plain));
         }
-    }
-
-    /// The divisors of the rotary embedding's frequencies, which files of long-context models have.
-    fn rope_factors(&mut self, config: &ModelConfig) -> Result<Option<Vec<f32>>> {
-        const NAME: &str = "rope_freqs.weight";
-        if self.gguf.tensor(NAME).is_err() {
-            return Ok(None);
-        }
-        let tensor = self.f32_vector(NAME, config.pairs())?;
-        let bytes = self.gguf.tensor_bytes(tensor)?;
-        let floats = bytes
-            .chunks_exact(4)
-            .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-        Ok(Some(floats.collect()))
-    }
-
-    fn tensor(&mut self, name: &str, shape: &[u64]) -> Result<&'a TensorInfo> {
-        let tensor = self.gguf.tensor(name)?;
-        if tensor.dimensions() != shape {
-            return Err(Error::Shape {
-                tensor: name.to_owned(),
-                found: tensor.dimensions().to_vec(),
-                expected: shape.to_vec(),
-            });
-        }
-        self.used.insert(tensor.name().to_owned());
-        Ok(tensor)
-    }
-
-    /// The buffer that holds a tensor, and the tensor's offset in it: the mapped file, or a copy if the file's
-    /// alignment is too small for the kernels or the tensor is larger than a buffer over the file may be.
-    fn locate(&mut self, tensor: &TensorInfo) -> Result<(Buffer, usize)> {
-        let end = tensor.offset() + tensor.byte_len();
-        let window = self
-            .windows
-            .iter()
-            .find(|window| window.start <= tensor.offset() && end <= window.end);
-        match window {
-            Some(window) if (tensor.offset() - window.start) % OFFSET_ALIGNMENT == 0 => Ok((
-                window.buffer.clone(),
-                (tensor.offset() - window.start) as usize,
-            )),
-            _ => {
-                let (bytes, limits) = (tensor.byte_len(), self.device.limits());
-                if bytes > limits.max_buffer_length {
-                    return Err(Error::TensorTooLarge {
-                        tensor: tensor.name().to_owned(),
-                        bytes,
-                        limit: limits.max_buffer_length,
-                    });
+        let mut all = [
+            self.linear("attn_q", queries, width)?,
+            self.linear("attn_k", keys, width)?,
+            self.linear("attn_v", keys, width)?,
+        ];
+        if config.parts.qkv_bias {
+            for (linear, part) in all.iter_mut().zip(["attn_q", "attn_k", "attn_v"]) {
+                if linear.bias.is_none() {
+                    linear.bias = Some(self.bias(part, linear.weight.rows())?);
                 }
-                self.copied = self.copied.saturating_add(bytes);
-                if self.copied > limits.recommended_max_working_set_size {
-                    return Err(Error::CopiesTooLarge {
-                        tensor: tensor.name().to_owned(),
-                        bytes: self.copied,
-                        limit: limits.recommended_max_working_set_size,
-                    });
-                }
-                let bytes = self.gguf.tensor_bytes(tensor)?;
-                Ok((
-                    self.device
-                        .new_buffer_with_data(&bytes, StorageMode::Shared)?,
-                    0,
-                ))
             }
         }
+        Ok(all)
     }
-}
 
-/// Page-aligned ranges of the file, of at most `limit` bytes each, that together hold each of the tensors that fits into one.
-/// Tensors that follow each other share a range if they fit.
-fn windows<'a>(
-    tensors: impl Iterator<Item = &'a TensorInfo>,
-    page: u64,
-    limit: u64,
-) -> Vec<(u64, u64)> {
-    // The bridge rounds a range up to whole pages.
-    let fits = |start: u64, end: u64| (end - start).next_multiple_of(page) <= limit;
-    let mut by_offset: Vec<&TensorInfo> = tensors.collect();
-    by_offset.sort_unstable_by_key(|tensor| tensor.offset());
-    let mut windows: Vec<(u64, u64)> = Vec::new();
-    for tensor in by_offset {
-        let (start, end) = (
-            tensor.offset() / page * page,
-            tensor.offset() + tensor.byte_len(),
-        );
-        match windows.last_mut() {
-            Some(window) if start <= window.1.next_multiple_of(page) && fits(window.0, end) => {
-                window.1 = end.max(window.1);
-            }
-            _ if fits(start, end) => windows.push((start, end)),
-            _ => {}
+    /// Two matrices, or the rows of one.
+    fn gate_and_up(&mut self, config: &ModelConfig) -> Result<[Linear; 2]> {
+        let (width, feed_forward) = (config.width, config.feed_forward);
+        if !self.loader.has(&self.name("ffn_gate.weight")) {
+            let fused = self.matrix("ffn_up", 2 * feed_forward, width)?;
+            let rows = |from: usize| fused.rows_of(from..from + feed_forward);
+            return Ok([rows(0)?, rows(feed_forward)?].map(Linear::plain));
         }
-    }
-    windows
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::gguf::GgufWriter;
-
-    #[test]
-    fn windows_cover_the_tensors_that_fit() {
-        let mut writer = GgufWriter::new();
-        for (index, length) in [1000, 6000, 1000, 100_000, 2000].into_iter().enumerate() {
-            writer
-                .tensor(&index.to_string(), &[length], TensorType::F32)
-                .unwrap();
-        }
-        let file = tempfile::NamedTempFile::new().unwrap();
-        writer
-            .write(&file, |t, out| {
-                out.write_all(&vec![0; t.byte_len() as usize])
-            })
-            .unwrap();
-        let gguf = Gguf::open(file.path()).unwrap();
-        let size = gguf.file_size();
-        let tensors = || gguf.tensors().iter();
-        let last = gguf.tensors().last().unwrap();
-        let end = last.offset() + last.byte_len();
-        assert_eq!(windows(tensors(), 4096, u64::MAX), [(0, end)]);
-        let small = windows(tensors(), 4096, 32_768);
-        assert_eq!(small.len(), 2);
-        for (start, end) in &small {
-            assert_eq!(start % 4096, 0);
-            assert!(end - start <= 32_768 && *end <= size);
-        }
-        for (index, tensor) in gguf.tensors().iter().enumerate() {
-            let end = tensor.offset() + tensor.byte_len();
-            let covered = small
-                .iter()
-                .any(|window| window.0 <= tensor.offset() && end <= window.1);
-            assert_eq!(covered, index != 3);
-        }
-        // What lies between the first and the last of these is not in the ranges.
-        let apart = windows(tensors().filter(|t| t.name() != "3"), 4096, u64::MAX);
-        assert_eq!(apart.len(), 2);
-        assert!(apart[1].0 - apart[0].1 > 390_000, "{apart:?}");
+        Ok([
+            self.linear("ffn_gate", feed_forward, width)?,
+            self.linear("ffn_up", feed_forward, width)?,
+        ])
     }
 }

@@ -1,6 +1,7 @@
 //! The engine: what it computes, where it ends, what it refuses and what it leaves behind.
 #![cfg(metal_backend)]
 
+mod architectures;
 #[cfg(software_metal)]
 mod devices;
 mod exact;

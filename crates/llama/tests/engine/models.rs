@@ -146,20 +146,27 @@ fn other_architectures_and_features_are_named() {
         matches!(&error, Error::Unsupported(what) if what.contains("experts")),
         "{error}"
     );
-    let error = refusal(|parts| parts.set("llama.rope.scaling.type", Value::String("yarn".into())));
+    let error =
+        refusal(|parts| parts.set("llama.rope.scaling.type", Value::String("dynamic".into())));
     assert!(
-        matches!(&error, Error::Unsupported(what) if what.contains("yarn")),
+        matches!(&error, Error::Unsupported(what) if what.contains("dynamic")),
         "{error}"
     );
-    let bias = Tensor {
-        name: "blk.0.attn_q.bias".into(),
+    let error = refusal(|parts| parts.set("llama.attention.clamp_kqv", Value::F32(8.0)));
+    assert!(
+        matches!(&error, Error::Unsupported(what) if what.contains("llama.attention.clamp_kqv")),
+        "{error}"
+    );
+    // The norms of another architecture.
+    let norm = Tensor {
+        name: "blk.0.post_attention_norm.weight".into(),
         dimensions: vec![64],
         element_type: TensorType::F32,
         bytes: vec![0; 256],
     };
-    let error = refusal(|parts| parts.tensors.push(bias));
+    let error = refusal(|parts| parts.tensors.push(norm));
     assert!(
-        matches!(&error, Error::Unsupported(what) if what.contains("blk.0.attn_q.bias")),
+        matches!(&error, Error::Unsupported(what) if what.contains("blk.0.post_attention_norm.weight")),
         "{error}"
     );
 }

@@ -138,6 +138,7 @@ pub const ENGINE: &[Call] = &[
                 heads: 3,
                 head_size: 8,
                 pairs: 3,
+                magnitude: 1.0,
                 first_position: 5,
                 pairing: RopePairing::HalfSplit,
             };
@@ -168,6 +169,8 @@ pub const ENGINE: &[Call] = &[
                 rows: 2,
                 past: 0,
                 scale: 0.125,
+                window: None,
+                soft_cap: None,
             };
             ops.attention(e, cache(), t[0].view(), t[1].view(), &shape)
         }

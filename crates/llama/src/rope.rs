@@ -1,0 +1,199 @@
+//! [`RopeConfig`]: the rotary embedding of a model's layers, and how it is stretched for long texts.
+
+use std::f64::consts::TAU;
+
+use super::config::ModelConfig;
+use super::error::{Error, Result};
+use super::gguf::Gguf;
+use super::keys::Keys;
+use super::loader::Loader;
+use metal_bridge::ops::rope_frequencies;
+use metal_bridge::{Buffer, Device, StorageMode};
+
+/// Divisors of the frequencies, one for each pair.
+const DIVISORS: &str = "rope_freqs.weight";
+/// Those of sessions up to the original context, and of longer ones.
+const SHORT_DIVISORS: &str = "rope_factors_short.weight";
+const LONG_DIVISORS: &str = "rope_factors_long.weight";
+
+/// A rotary embedding: its frequencies, and their scaling.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RopeConfig {
+    /// Base of the frequencies.
+    pub base: f32,
+    /// How frequencies are scaled, besides by the file's own divisors.
+    pub scaling: RopeScaling,
+    /// What rotated elements are multiplied by.
+    pub magnitude: f32,
+}
+
+/// How the frequencies of a rotary embedding are scaled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RopeScaling {
+    /// All are divided by this factor: 1 leaves them as they are.
+    Linear {
+        /// The factor.
+        factor: f32,
+    },
+    /// The slow ones are divided, the fast ones are not.
+    Yarn(Yarn),
+    /// The file has divisors for sessions up to the original context, and others for longer sessions (Ding et al. 2024,
+    /// arXiv:2402.13753).
+    LongRope {
+        /// Tokens that the model was trained for before it was stretched.
+        original_context: usize,
+    },
+}
+
+/// What YaRN scales frequencies by (Peng et al. 2023, arXiv:2309.00071).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Yarn {
+    /// The factor by which the slow frequencies are divided.
+    pub factor: f32,
+    /// Tokens that the model was trained for before it was stretched.
+    pub original_context: usize,
+    /// From so many turns in the original context on, frequencies are fast.
+    pub fast: f32,
+    /// Up to so many turns, frequencies are slow.
+    pub slow: f32,
+}
+
+impl Yarn {
+    /// What the frequency of each pair of `dimensions` is divided by.
+    fn divisors(&self, base: f64, dimensions: usize) -> Vec<f32> {
+        // The pair that turns so many times in the original context.
+        let pair_of = |turns: f32| {
+            let length = self.original_context as f64 / (f64::from(turns) * TAU);
+            dimensions as f64 * length.ln() / (2.0 * base.ln())
+        };
+        let first = pair_of(self.fast).floor().max(0.0);
+        let last = pair_of(self.slow).ceil().min(dimensions as f64 - 1.0);
+        let width = if last == first { 0.001 } else { last - first };
+        let divisor = |pair: usize| {
+            let slowness = ((pair as f64 - first) / width).clamp(0.0, 1.0);
+            (slowness / f64::from(self.factor) + 1.0 - slowness).recip() as f32
+        };
+        (0..dimensions / 2).map(divisor).collect()
+    }
+}
+
+impl RopeConfig {
+    pub(super) fn from_keys(keys: &Keys<'_>, context: usize, has_long: bool) -> Result<Self> {
+        const ORIGINAL_CONTEXT: &str = "rope.scaling.original_context_length";
+        const FACTOR: &str = "rope.scaling.factor";
+        let kind = keys.text("rope.scaling.type")?;
+        let original_context = keys.optional_dimension(ORIGINAL_CONTEXT)?;
+        // Files from before the first key existed have the second one.
+        let factors = [FACTOR, "rope.scale_linear"].map(|name| keys.optional_float(name));
+        let [new, old] = factors;
+        let factor = new?.or(old?);
+        let mut magnitude = keys
+            .optional_float("rope.scaling.attn_factor")?
+            .unwrap_or(1.0);
+        let scaling = match kind {
+            None | Some("longrope") if has_long => RopeScaling::LongRope {
+                original_context: keys.dimension(ORIGINAL_CONTEXT)?,
+            },
+            None | Some("linear") => RopeScaling::Linear {
+                factor: factor.unwrap_or(1.0),
+            },
+            Some("none") => RopeScaling::Linear { factor: 1.0 },
+            Some("yarn") => {
+                let factor = keys.float(FACTOR)?;
+                magnitude *= 1.0 + 0.1 * factor.max(1.0).ln();
+                let turns = |name: &str, default| {
+                    Ok::<_, Error>(keys.optional_float(name)?.unwrap_or(default))
+                };
+                RopeScaling::Yarn(Yarn {
+                    factor,
+                    original_context: original_context.unwrap_or(context),
+                    fast: turns("rope.scaling.yarn_beta_fast", 32.0)?,
+                    slow: turns("rope.scaling.yarn_beta_slow", 1.0)?,
+                })
+            }
+            Some(other) => {
+                return Err(Error::Unsupported(format!(
+                    "rotary scaling of type {other:?} ({})",
+                    keys.key("rope.scaling.type")
+                )));
+            }
+        };
+        Ok(Self {
+            base: keys.optional_float("rope.freq_base")?.unwrap_or(10_000.0),
+            scaling,
+            magnitude,
+        })
+    }
+
+    /// The angle by which each pair of `dimensions` turns from one position to the next.
+    fn frequencies(&self, dimensions: usize, divisors: Option<&[f32]>) -> Result<Vec<f32>> {
+        let base = f64::from(self.base);
+        let frequencies = match self.scaling {
+            RopeScaling::Linear { factor } => {
+                rope_frequencies(base, dimensions, f64::from(factor).recip(), divisors)
+            }
+            RopeScaling::LongRope { .. } => rope_frequencies(base, dimensions, 1.0, divisors),
+            RopeScaling::Yarn(yarn) => {
+                let mut all = yarn.divisors(base, dimensions);
+                for (own, divisor) in all.iter_mut().zip(divisors.unwrap_or_default()) {
+                    *own *= divisor;
+                }
+                rope_frequencies(base, dimensions, 1.0, Some(&all))
+            }
+        };
+        Ok(frequencies?)
+    }
+}
+
+/// Whether the file has divisors for long sessions.
+pub(super) fn has_long_rope(gguf: &Gguf) -> bool {
+    gguf.tensor(LONG_DIVISORS).is_ok()
+}
+
+/// A rotary embedding's frequencies on a device.
+#[derive(Debug)]
+pub(super) struct Rope {
+    frequencies: Buffer,
+    /// Those of sessions with a longer context than this.
+    long: Option<(usize, Buffer)>,
+    /// What rotated elements are multiplied by.
+    pub magnitude: f32,
+}
+
+impl Rope {
+    /// The frequencies of a session that has room for so many tokens.
+    pub fn frequencies(&self, context: usize) -> &Buffer {
+        match &self.long {
+            Some((original_context, long)) if context > *original_context => long,
+            _ => &self.frequencies,
+        }
+    }
+}
+
+/// The rotary embeddings of a model, with the divisors that its file has.
+pub(super) fn load_ropes(
+    device: &Device,
+    loader: &mut Loader<'_>,
+    config: &ModelConfig,
+) -> Result<Vec<Rope>> {
+    let mut make = |rope: &RopeConfig| {
+        let mut buffer = |name: &str| -> Result<Buffer> {
+            let divisors = loader.optional_floats(name, config.pairs())?;
+            let frequencies = rope.frequencies(config.rope_dim, divisors.as_deref())?;
+            Ok(device.new_buffer_with_data(&frequencies, StorageMode::Shared)?)
+        };
+        let (frequencies, long) = match rope.scaling {
+            RopeScaling::LongRope { original_context } => {
+                let long = buffer(LONG_DIVISORS)?;
+                (buffer(SHORT_DIVISORS)?, Some((original_context, long)))
+            }
+            _ => (buffer(DIVISORS)?, None),
+        };
+        Ok(Rope {
+            frequencies,
+            long,
+            magnitude: rope.magnitude,
+        })
+    };
+    config.ropes.iter().map(&mut make).collect()
+}

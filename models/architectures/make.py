@@ -1,0 +1,240 @@
+"""Makes the fixtures of crates/llama/tests/engine/architectures.rs: tiny random models, and the logits that Hugging Face's
+own implementation gives in float64.
+
+Usage: python make.py OUT_DIR [NAME...]
+Needs torch, transformers, gguf, numpy, safetensors.
+
+NAME.gguf has the weights in F32, with the names and keys that llama.cpp's converter writes. NAME.safetensors has for each
+text its tokens, the context of the session that reads it, and the logits after each token.
+"""
+import sys
+from pathlib import Path
+
+import gguf
+import numpy as np
+import torch
+from safetensors.numpy import save_file
+
+# transformers computes norms, softmax and rotary embeddings in float32 whatever the model has: here float32 is float64.
+torch.float32 = torch.float = torch.float64
+torch.Tensor.float = torch.Tensor.double
+torch.set_default_dtype(torch.float64)
+
+import transformers as hf  # noqa: E402
+
+VOCABULARY = 64
+TEXT = 24
+
+LAYER = {
+    "input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v", "self_attn.qkv_proj": "attn_qkv", "self_attn.o_proj": "attn_output",
+    "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "post_attention_layernorm": "ffn_norm",
+    "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.gate_up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
+}
+# Gemma norms what layers add to the residual stream, under the name that others have for the next norm.
+GEMMA_LAYER = LAYER | {
+    "post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm",
+    "post_feedforward_layernorm": "post_ffw_norm",
+}
+OUTSIDE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+
+
+def rope(kind="default", theta=10_000.0, **rest):
+    return {"rope_type": kind, "rope_theta": theta} | rest
+
+
+def llama_3_divisors(config):
+    """What llama.cpp's converter makes of Llama 3's scaling: a divisor for each pair."""
+    r, half = config.rope_parameters, config.head_dim // 2
+    divisors = []
+    for i in range(half):
+        turns = r["original_max_position_embeddings"] * r["rope_theta"] ** (-i / half) / (2 * np.pi)
+        low, high = r["low_freq_factor"], r["high_freq_factor"]
+        smooth = np.clip((turns - low) / (high - low), 0, 1)
+        divisors.append(1 / ((1 - smooth) / r["factor"] + smooth))
+    return np.array(divisors, np.float32)
+
+
+def scaling(w, config):
+    r = config.rope_parameters
+    kind = r["rope_type"]
+    if kind in ("linear", "yarn"):
+        w.add_rope_scaling_type(gguf.RopeScalingType(kind))
+        w.add_rope_scaling_factor(r["factor"])
+    if kind == "yarn":
+        w.add_rope_scaling_orig_ctx_len(r["original_max_position_embeddings"])
+    if kind == "llama3":
+        w.add_tensor("rope_freqs.weight", llama_3_divisors(config))
+
+
+def window(w, config):
+    w.add_sliding_window(config.sliding_window)
+
+
+def granite(w, config):
+    w.add_attention_scale(config.attention_multiplier)
+    w.add_embedding_scale(config.embedding_multiplier)
+    w.add_residual_scale(config.residual_multiplier)
+    w.add_logit_scale(config.logits_scaling)
+
+
+def phi3(w, config):
+    r, original = config.rope_parameters, config.original_max_position_embeddings
+    window(w, config)
+    w.add_rope_scaling_orig_ctx_len(original)
+    w.add_rope_scaling_attn_factors(np.sqrt(1 + np.log(config.max_position_embeddings / original) / np.log(original)))
+    for kind in ("long", "short"):
+        w.add_tensor(f"rope_factors_{kind}.weight", np.array(r[f"{kind}_factor"], np.float32))
+
+
+def gemma2(w, config):
+    window(w, config)
+    w.add_attn_logit_softcapping(config.attn_logit_softcapping)
+    w.add_final_logit_softcapping(config.final_logit_softcapping)
+
+
+def gemma3(w, config):
+    window(w, config)
+    full = config.rope_parameters["full_attention"]
+    w.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+    w.add_rope_scaling_factor(full["factor"])
+
+
+COMMON = dict(vocab_size=VOCABULARY, hidden_size=36, intermediate_size=40, num_hidden_layers=2, num_attention_heads=3,
+              num_key_value_heads=1, head_dim=32, max_position_embeddings=64, rms_norm_eps=1e-5, tie_word_embeddings=False,
+              bos_token_id=1, eos_token_id=2, pad_token_id=0)
+PHI_PAIRS = 12
+
+# Name: the class of the model, its configuration, the architecture in GGUF, and what else the file has.
+MODELS = {
+    "llama3": (hf.LlamaForCausalLM, hf.LlamaConfig(**COMMON | dict(
+        rope_parameters=rope("llama3", 500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                             original_max_position_embeddings=16), attention_bias=True, mlp_bias=True)), "llama", scaling),
+    "llama-linear": (hf.LlamaForCausalLM, hf.LlamaConfig(**COMMON | dict(
+        rope_parameters=rope("linear", factor=4.0), hidden_size=40, head_dim=12, num_attention_heads=5)), "llama", scaling),
+    "llama-yarn": (hf.LlamaForCausalLM, hf.LlamaConfig(**COMMON | dict(
+        rope_parameters=rope("yarn", 1000.0, factor=4.0, original_max_position_embeddings=16))), "llama", scaling),
+    "mistral": (hf.MistralForCausalLM, hf.MistralConfig(**COMMON | dict(
+        rope_parameters=rope(), sliding_window=7)), "llama", window),
+    "qwen2": (hf.Qwen2ForCausalLM, hf.Qwen2Config(**COMMON | dict(
+        rope_parameters=rope(theta=1e6), head_dim=16, tie_word_embeddings=True)), "qwen2", None),
+    "qwen3": (hf.Qwen3ForCausalLM, hf.Qwen3Config(**COMMON | dict(rope_parameters=rope(theta=1e6))), "qwen3", None),
+    "smollm3": (hf.SmolLM3ForCausalLM, hf.SmolLM3Config(**COMMON | dict(
+        rope_parameters=rope(theta=5e6), hidden_size=32, intermediate_size=36, num_hidden_layers=4, head_dim=16,
+        num_attention_heads=2)), "smollm3", None),
+    "granite": (hf.GraniteForCausalLM, hf.GraniteConfig(**COMMON | dict(
+        rope_parameters=rope(), attention_multiplier=0.11, embedding_multiplier=6.0,
+        residual_multiplier=0.3, logits_scaling=3.0, tie_word_embeddings=True)), "granite", granite),
+    "phi3": (hf.Phi3ForCausalLM, hf.Phi3Config(**COMMON | dict(
+        hidden_size=64, num_attention_heads=2, intermediate_size=16, original_max_position_embeddings=16, sliding_window=11,
+        rope_parameters=rope("longrope", partial_rotary_factor=0.75, original_max_position_embeddings=16,
+                             short_factor=[1 + 0.05 * i for i in range(PHI_PAIRS)],
+                             long_factor=[1 + 0.4 * i for i in range(PHI_PAIRS)]),
+        partial_rotary_factor=0.75)), "phi3", phi3),
+    "gemma2": (hf.Gemma2ForCausalLM, hf.Gemma2Config(**COMMON | dict(
+        rope_parameters=rope(), sliding_window=7, num_hidden_layers=2, attn_logit_softcapping=5.0,
+        final_logit_softcapping=3.0, query_pre_attn_scalar=32, tie_word_embeddings=True)), "gemma2", gemma2),
+    "gemma3": (hf.Gemma3ForCausalLM, hf.Gemma3TextConfig(**COMMON | dict(
+        hidden_size=16, intermediate_size=20, num_hidden_layers=6, num_attention_heads=2, sliding_window=7,
+        query_pre_attn_scalar=32, tie_word_embeddings=True,
+        rope_parameters={"sliding_attention": rope(theta=10_000.0),
+                         "full_attention": rope("linear", theta=1e6, factor=8.0)})), "gemma3", gemma3),
+}
+INTERLEAVED = {"llama", "smollm3", "granite"}
+
+
+def randomize(model, is_gemma):
+    """Fills all weights with random numbers that float32 holds: norms and biases too, which would hide mistakes."""
+    for name, p in model.named_parameters():
+        if p.ndim > 1:
+            value = torch.randn(p.shape) * (1.2 / p.shape[-1] ** 0.5 if "embed" not in name else 1.0)
+        elif name.endswith("bias"):
+            value = torch.randn(p.shape) * 0.4
+        else:
+            value = torch.randn(p.shape) * 0.3 + (0 if is_gemma else 1)
+        p.data = torch.from_numpy(value.numpy().astype(np.float32).astype(np.float64))
+
+
+def interleaved(t, heads):
+    """Hugging Face keeps a head's rotary pairs half a head apart; these files keep them side by side."""
+    return t.reshape(heads, 2, t.shape[0] // heads // 2, *t.shape[1:]).swapaxes(1, 2).reshape(t.shape)
+
+
+def tensors(model, arch):
+    config, layer_names = model.config, GEMMA_LAYER if "gemma" in arch else LAYER
+    for name, t in model.state_dict().items():
+        stem, kind = name.rsplit(".", 1)
+        t = t.numpy()
+        if stem == "lm_head" and config.tie_word_embeddings:
+            continue
+        if stem in OUTSIDE:
+            stem = OUTSIDE[stem]
+        else:
+            _, _, layer, part = stem.split(".", 3)
+            if arch in INTERLEAVED and part in ("self_attn.q_proj", "self_attn.k_proj"):
+                t = interleaved(t, config.num_attention_heads if "q_proj" in part else config.num_key_value_heads)
+            stem = f"blk.{layer}.{layer_names[part]}"
+        if "gemma" in arch and stem.endswith("norm"):
+            t = t + 1
+        yield f"{stem}.{kind}", t.astype(np.float32)
+
+
+def write(path, model, arch, extra):
+    c, w = model.config, gguf.GGUFWriter(path, arch)
+    w.add_context_length(c.max_position_embeddings)
+    w.add_embedding_length(c.hidden_size)
+    w.add_block_count(c.num_hidden_layers)
+    w.add_feed_forward_length(c.intermediate_size)
+    w.add_head_count(c.num_attention_heads)
+    w.add_head_count_kv(c.num_key_value_heads)
+    w.add_layer_norm_rms_eps(c.rms_norm_eps)
+    w.add_vocab_size(VOCABULARY)
+    size = getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads
+    w.add_key_length(size)
+    w.add_value_length(size)
+    parameters = c.rope_parameters.get("full_attention", c.rope_parameters)
+    w.add_rope_freq_base(parameters["rope_theta"])
+    if "gemma" not in arch:
+        w.add_rope_dimension_count(int(size * parameters.get("partial_rotary_factor", 1)))
+    if extra:
+        extra(w, c)
+    kinds = [gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.CONTROL]
+    w.add_tokenizer_model("llama")
+    w.add_token_list(["<unk>", "<s>", "</s>"] + [chr(0x21 + i) for i in range(VOCABULARY - 3)])
+    w.add_token_scores([0.0] * VOCABULARY)
+    w.add_token_types(kinds + [gguf.TokenType.NORMAL] * (VOCABULARY - 3))
+    for name, t in tensors(model, arch):
+        w.add_tensor(name, t)
+    w.write_header_to_file()
+    w.write_kv_data_to_file()
+    w.write_tensors_to_file()
+    w.close()
+
+
+def main(out, *names):
+    for number, (name, (kind, config, arch, extra)) in enumerate(MODELS.items()):
+        if names and name not in names:
+            continue
+        torch.manual_seed(number)
+        config._attn_implementation = "eager"
+        model = kind(config).eval()
+        randomize(model, "gemma" in arch)
+        write(Path(out) / f"{name}.gguf", model, arch, extra)
+        # A second text for a session whose context is the original one: other divisors.
+        texts = [(TEXT, config.max_position_embeddings)]
+        if name == "phi3":
+            texts.append((14, config.original_max_position_embeddings))
+        recorded = {}
+        for index, (length, context) in enumerate(texts):
+            tokens = torch.randint(VOCABULARY, (1, length))
+            with torch.no_grad():
+                logits = model(tokens, use_cache=False).logits[0]
+            assert logits.dtype == torch.float64
+            recorded[f"tokens.{index}"] = tokens[0].numpy().astype(np.int32)
+            recorded[f"context.{index}"] = np.array([context], np.int32)
+            recorded[f"logits.{index}"] = logits.numpy().astype(np.float32)
+        save_file(recorded, Path(out) / f"{name}.safetensors")
+        print(name, *(tuple(t.shape) for t in recorded.values()), float(logits.std()))
+
+
+main(*sys.argv[1:])
