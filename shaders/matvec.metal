@@ -31,6 +31,7 @@ kernel void matvec(constant ProductArguments &arguments [[buffer(0)]],
                    device const float *x [[buffer(2)]],
                    device float *y [[buffer(3)]],
                    device const float *bias [[buffer(4), function_constant(has_bias)]],
+                   device const uint *chosen [[buffer(5), function_constant(is_chosen)]],
                    uint2 group [[threadgroup_position_in_grid]],
                    uint lane [[thread_index_in_simdgroup]],
                    uint simdgroup [[simdgroup_index_in_threadgroup]],
@@ -43,13 +44,14 @@ kernel void matvec(constant ProductArguments &arguments [[buffer(0)]],
     const uint column = group.y * Columns;
 
     // Past the edges the last row is read again and its result dropped.
+    const uint first = first_row(arguments, chosen, column);
     device const uchar *rows[rows_per_lane];
     for (uint r = 0; r < rows_per_lane; r++) {
-        rows[r] = weights + min(row + r, n - 1) * W::row_bytes(k);
+        rows[r] = weights + (first + min(row + r, n - 1)) * W::row_bytes(k);
     }
     device const float *columns[Columns];
     for (uint c = 0; c < Columns; c++) {
-        columns[c] = x + ulong(min(column + c, arguments.m - 1)) * k;
+        columns[c] = x + ulong(row_of_x(arguments, min(column + c, arguments.m - 1))) * k;
     }
 
     float4 sums[Columns][rows_per_lane];
@@ -88,7 +90,7 @@ kernel void matvec(constant ProductArguments &arguments [[buffer(0)]],
             device float *out = y + ulong(column + c) * n;
             for (uint r = 0; r < rows_per_lane; r++) {
                 if (row + r < n) {
-                    out[row + r] = finished(arguments, total[r], bias, row + r, out + row + r);
+                    out[row + r] = finished(arguments, total[r], bias, first + row + r, out + row + r);
                 }
             }
         }

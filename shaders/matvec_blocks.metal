@@ -13,6 +13,7 @@ kernel void matvec_blocks(constant ProductArguments &arguments [[buffer(0)]],
                           device const float *x [[buffer(2)]],
                           device float *y [[buffer(3)]],
                           device const float *bias [[buffer(4), function_constant(has_bias)]],
+                          device const uint *chosen [[buffer(5), function_constant(is_chosen)]],
                           uint2 position [[thread_position_in_grid]]) {
     const uint n = arguments.n;
     const uint k = arguments.k;
@@ -20,13 +21,14 @@ kernel void matvec_blocks(constant ProductArguments &arguments [[buffer(0)]],
     const uint column = position.y * Columns;
 
     // Past the edges the last row is read again and its result dropped.
+    const uint first = first_row(arguments, chosen, column);
     device const uchar *rows[rows_per_lane];
     for (uint r = 0; r < rows_per_lane; r++) {
-        rows[r] = weights + min(row + r, n - 1) * W::row_bytes(k);
+        rows[r] = weights + (first + min(row + r, n - 1)) * W::row_bytes(k);
     }
     device const float *columns[Columns];
     for (uint c = 0; c < Columns; c++) {
-        columns[c] = x + ulong(min(column + c, arguments.m - 1)) * k;
+        columns[c] = x + ulong(row_of_x(arguments, min(column + c, arguments.m - 1))) * k;
     }
 
     // Element i of a half meets element i of the other: sixteen sums side by side, added up at the end. Every loop but
@@ -65,7 +67,7 @@ kernel void matvec_blocks(constant ProductArguments &arguments [[buffer(0)]],
             }
             if (row + r < n && column + c < arguments.m) {
                 device float *out = y + ulong(column + c) * n + row + r;
-                *out = finished(arguments, total, bias, row + r, out);
+                *out = finished(arguments, total, bias, first + row + r, out);
             }
         }
     }

@@ -9,6 +9,7 @@ text its tokens, the context of the session that reads it, and the logits after 
 """
 import sys
 from pathlib import Path
+from zlib import crc32
 
 import gguf
 import numpy as np
@@ -30,6 +31,7 @@ LAYER = {
     "self_attn.v_proj": "attn_v", "self_attn.qkv_proj": "attn_qkv", "self_attn.o_proj": "attn_output",
     "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "post_attention_layernorm": "ffn_norm",
     "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.gate_up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
+    "mlp.gate": "ffn_gate_inp",
 }
 # Gemma norms what layers add to the residual stream, under the name that others have for the next norm.
 GEMMA_LAYER = LAYER | {
@@ -87,6 +89,13 @@ def phi3(w, config):
         w.add_tensor(f"rope_factors_{kind}.weight", np.array(r[f"{kind}_factor"], np.float32))
 
 
+def experts(w, config):
+    w.add_expert_count(getattr(config, "num_experts", None) or config.num_local_experts)
+    w.add_expert_used_count(config.num_experts_per_tok)
+    if length := getattr(config, "moe_intermediate_size", None):
+        w.add_expert_feed_forward_length(length)
+
+
 def gemma2(w, config):
     window(w, config)
     w.add_attn_logit_softcapping(config.attn_logit_softcapping)
@@ -119,6 +128,12 @@ MODELS = {
     "qwen2": (hf.Qwen2ForCausalLM, hf.Qwen2Config(**COMMON | dict(
         rope_parameters=rope(theta=1e6), head_dim=16, tie_word_embeddings=True)), "qwen2", None),
     "qwen3": (hf.Qwen3ForCausalLM, hf.Qwen3Config(**COMMON | dict(rope_parameters=rope(theta=1e6))), "qwen3", None),
+    "mixtral": (hf.MixtralForCausalLM, hf.MixtralConfig(**COMMON | dict(
+        rope_parameters=rope(theta=1e6), intermediate_size=16, num_local_experts=5, num_experts_per_tok=2,
+        sliding_window=None)), "llama", experts),
+    "qwen3moe": (hf.Qwen3MoeForCausalLM, hf.Qwen3MoeConfig(**COMMON | dict(
+        rope_parameters=rope(theta=1e6), head_dim=16, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=12,
+        norm_topk_prob=True)), "qwen3moe", experts),
     "smollm3": (hf.SmolLM3ForCausalLM, hf.SmolLM3Config(**COMMON | dict(
         rope_parameters=rope(theta=5e6), hidden_size=32, intermediate_size=36, num_hidden_layers=4, head_dim=16,
         num_attention_heads=2)), "smollm3", None),
@@ -171,6 +186,11 @@ def tensors(model, arch):
             stem = OUTSIDE[stem]
         else:
             _, _, layer, part = stem.split(".", 3)
+            if part == "mlp.experts":
+                parts = np.split(t, 2, axis=1) if kind == "gate_up_proj" else [t]
+                for t, part in zip(parts, ["ffn_gate_exps", "ffn_up_exps"] if len(parts) == 2 else ["ffn_down_exps"]):
+                    yield f"blk.{layer}.{part}.weight", t.astype(np.float32)
+                continue
             if arch in INTERLEAVED and part in ("self_attn.q_proj", "self_attn.k_proj"):
                 t = interleaved(t, config.num_attention_heads if "q_proj" in part else config.num_key_value_heads)
             stem = f"blk.{layer}.{layer_names[part]}"
@@ -212,11 +232,11 @@ def write(path, model, arch, extra):
 
 
 def main(out, *names):
-    for number, (name, (kind, config, arch, extra)) in enumerate(MODELS.items()):
+    for name, (kind, config, arch, extra) in MODELS.items():
         if names and name not in names:
             continue
-        torch.manual_seed(number)
-        config._attn_implementation = "eager"
+        torch.manual_seed(crc32(name.encode()))
+        config._attn_implementation = config._experts_implementation = "eager"
         model = kind(config).eval()
         randomize(model, "gemma" in arch)
         write(Path(out) / f"{name}.gguf", model, arch, extra)

@@ -1,32 +1,8 @@
-//! Products with a weight matrix: the kernel is chosen by the number of rows.
-
-use bytemuck::{Pod, Zeroable};
+//! Products with a weight matrix.
 
 use crate::error::{Error, Failure, Result};
-use crate::metal::device::Size;
-use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
-use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
-use crate::ops::shader::Shader;
-use crate::ops::{DataType, LaneExecution, LaunchTarget, Ops, Tensor, View, Weight, WeightType};
-
-/// Up to this many rows of x the matrix-vector kernels are used: they read the weights once for four rows.
-const MATVEC_MAX_ROWS: usize = 8;
-/// Rows of weights that a lane of `matvec` or `matvec_blocks` works on.
-const MATVEC_ROWS_PER_LANE: usize = 4;
-/// Lanes of a threadgroup of `matvec_blocks`: few, so that the threadgroups of small weights suffice for all cores.
-const MATVEC_BLOCKS_LANES: usize = 16;
-/// Rows of weights of a tile of `matmul`, and its threads.
-const MATMUL_TILE_ROWS: usize = 64;
-const MATMUL_THREADS: usize = 64;
-
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct Arguments {
-    m: u32,
-    n: u32,
-    k: u32,
-    scale: f32,
-}
+use crate::ops::product::Product;
+use crate::ops::{DataType, LaunchTarget, Ops, Tensor, View, Weight};
 
 /// What [`Ops::linear_with`] makes of a product: `y = [y +] scale * (x . W^T [+ bias])`.
 #[derive(Debug, Clone, Copy)]
@@ -59,29 +35,6 @@ impl Epilogue<'_> {
     };
 }
 
-/// How `matvec` spreads over a device.
-#[derive(Debug, Clone, Copy)]
-struct MatvecTuning {
-    /// Lanes that share a row of weights.
-    lanes_per_row: usize,
-    simdgroups: usize,
-}
-
-impl MatvecTuning {
-    fn of(lanes: LaneExecution) -> MatvecTuning {
-        match lanes {
-            LaneExecution::Lockstep => MatvecTuning {
-                lanes_per_row: SIMD_WIDTH,
-                simdgroups: 2,
-            },
-            LaneExecution::InTurn => MatvecTuning {
-                lanes_per_row: 1,
-                simdgroups: 1,
-            },
-        }
-    }
-}
-
 impl Ops {
     /// `y = x . W^T`: `x` is `[m, weight.columns()]`, `y` is `[m, weight.rows()]`, both f32.
     ///
@@ -104,9 +57,18 @@ impl Ops {
         y: impl Into<View<'a>>,
         m: usize,
     ) -> Result<()> {
-        let epilogue = Epilogue::default();
-        let (x, y) = (x.into(), y.into());
-        self.product(target, "Ops::linear", weight, x, y, m, &epilogue)
+        self.product(
+            target,
+            &Product {
+                function: "Ops::linear",
+                weight,
+                x: x.into(),
+                y: y.into(),
+                m,
+                epilogue: Epilogue::default(),
+                chosen: None,
+            },
+        )
     }
 
     /// `y += x . W^T`, as [`Ops::linear`] otherwise: the residual connection in the same dispatch.
@@ -124,12 +86,15 @@ impl Ops {
     ) -> Result<()> {
         self.product(
             target,
-            "Ops::linear_add",
-            weight,
-            x.into(),
-            y.into(),
-            m,
-            &Epilogue::ADD,
+            &Product {
+                function: "Ops::linear_add",
+                weight,
+                x: x.into(),
+                y: y.into(),
+                m,
+                epilogue: Epilogue::ADD,
+                chosen: None,
+            },
         )
     }
 
@@ -148,8 +113,18 @@ impl Ops {
         m: usize,
         epilogue: &Epilogue<'_>,
     ) -> Result<()> {
-        const FUNCTION: &str = "Ops::linear_with";
-        self.product(target, FUNCTION, weight, x.into(), y.into(), m, epilogue)
+        self.product(
+            target,
+            &Product {
+                function: "Ops::linear_with",
+                weight,
+                x: x.into(),
+                y: y.into(),
+                m,
+                epilogue: *epilogue,
+                chosen: None,
+            },
+        )
     }
 
     /// `y = x . W^T` on tensors: `x` is `[.., weight.columns()]`, `y` is `[.., weight.rows()]` with the same dimensions before
@@ -172,12 +147,15 @@ impl Ops {
         let m = rows_of(FUNCTION, weight, &x, &y)?;
         self.product(
             target,
-            FUNCTION,
-            weight,
-            x.view(),
-            y.view(),
-            m,
-            &Epilogue::default(),
+            &Product {
+                function: FUNCTION,
+                weight,
+                x: x.view(),
+                y: y.view(),
+                m,
+                epilogue: Epilogue::default(),
+                chosen: None,
+            },
         )
     }
 
@@ -198,117 +176,16 @@ impl Ops {
         let m = rows_of(FUNCTION, weight, &x, &y)?;
         self.product(
             target,
-            FUNCTION,
-            weight,
-            x.view(),
-            y.view(),
-            m,
-            &Epilogue::ADD,
-        )
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn product(
-        &self,
-        target: &mut dyn LaunchTarget,
-        function: &'static str,
-        weight: &Weight,
-        x: View<'_>,
-        y: View<'_>,
-        m: usize,
-        epilogue: &Epilogue<'_>,
-    ) -> Result<()> {
-        let Epilogue {
-            bias,
-            scale,
-            accumulate,
-        } = *epilogue;
-        if !scale.is_finite() {
-            let message = format!("scale ({scale}) must be finite");
-            return Err(Error::InvalidArgument(Failure::new(function, message)));
-        }
-        let (n, k) = (weight.rows(), weight.columns());
-        let all = [
-            Operand::read(
-                "the weights",
-                weight.view(),
-                weight.bytes(),
-                weight.kind().alignment(),
-            ),
-            Operand::read("x", x, bytes4(function, "x", &[m, k])?, 4),
-            Operand::write("y", y, bytes4(function, "y", &[m, n])?, 4),
-            // The last one, which is left out without a bias.
-            Operand::read(
-                "the bias",
-                bias.unwrap_or(x),
-                bytes4(function, "the bias", &[n])?,
-                4,
-            ),
-        ];
-        let operands = &all[..3 + usize::from(bias.is_some())];
-        if m == 0 {
-            return Ok(());
-        }
-        let accumulate = Constant::Bool(1, accumulate);
-        let has_bias = Constant::Bool(2, bias.is_some());
-        let (kernel, grid) = if m <= MATVEC_MAX_ROWS || !self.has_matrices {
-            let columns = if m == 1 { 1 } else { 4 };
-            let (kernel, lanes, rows) = self.matvec(weight.kind(), columns);
-            let groups = Size::new(n.div_ceil(rows), m.div_ceil(columns), 1);
-            (
-                kernel.with(accumulate).with(has_bias),
-                Grid::Threadgroups {
-                    groups,
-                    threadgroup: lanes.into(),
-                },
-            )
-        } else {
-            let columns = if m <= 32 { 32 } else { 64 };
-            let name = weight.kind().kernels().matmul[usize::from(columns > 32)];
-            let kernel = KernelName::new(Shader::Matmul, name)
-                .with(accumulate)
-                .with(has_bias);
-            let groups = Size::new(n.div_ceil(MATMUL_TILE_ROWS), m.div_ceil(columns), 1);
-            (
-                kernel,
-                Grid::Threadgroups {
-                    groups,
-                    threadgroup: MATMUL_THREADS.into(),
-                },
-            )
-        };
-        let launch = Launch {
-            function,
-            pipeline: &self.pipelines.pipeline(kernel)?,
-            arguments: Arguments {
-                m: m as u32,
-                n: n as u32,
-                k: k as u32,
-                scale,
+            &Product {
+                function: FUNCTION,
+                weight,
+                x: x.view(),
+                y: y.view(),
+                m,
+                epilogue: Epilogue::ADD,
+                chosen: None,
             },
-            operands,
-            cost: Cost::new(weight.kind().name(), [2, m, n, k]),
-            threadgroup_memory: 0,
-            grid,
-        };
-        // SAFETY: the kernels read rows below n of the weights and below m of x, of k elements each, and write y[m, n]; the bias has n elements.
-        unsafe { launch.encode(target) }
-    }
-
-    /// The kernel for few rows of activations, the lanes of its threadgroups, and the rows of weights that these work on.
-    fn matvec(&self, kind: WeightType, columns: usize) -> (KernelName, usize, usize) {
-        let (names, width) = (kind.kernels(), usize::from(columns > 1));
-        if self.lanes == LaneExecution::InTurn && kind.block_elements() > 1 {
-            let kernel = KernelName::new(Shader::MatvecBlocks, names.matvec_blocks[width]);
-            let rows = MATVEC_BLOCKS_LANES * MATVEC_ROWS_PER_LANE;
-            return (kernel, MATVEC_BLOCKS_LANES, rows);
-        }
-        let tuning = MatvecTuning::of(self.lanes);
-        let kernel = KernelName::new(Shader::Matvec, names.matvec[width])
-            .with(Constant::Uint(0, tuning.lanes_per_row as u32));
-        let lanes = tuning.simdgroups * SIMD_WIDTH;
-        let rows = lanes / tuning.lanes_per_row * MATVEC_ROWS_PER_LANE;
-        (kernel, lanes, rows)
+        )
     }
 }
 

@@ -7,6 +7,7 @@
 //! | RMS norm, also with a residual added first, or added to a residual | [`Ops::rms_norm`], [`Ops::add_rms_norm`], [`Ops::rms_norm_add`] | `norm.metal` |
 //! | rotary embedding | [`Ops::rope`], [`rope_frequencies`] | `rope.metal` |
 //! | attention over a KV cache | [`Ops::kv_append`], [`Ops::attention`] | `kv_cache.metal`, `attention_vector.metal`, `attention_tile.metal` |
+//! | mixtures of experts: the choice, the products, the sum | [`Ops::choose_experts`], [`Ops::linear_chosen`], [`Ops::mix_experts`] | `experts.metal`, `matvec.metal`, `matvec_blocks.metal` |
 //! | gates of SiLU and GELU; soft caps | [`Ops::gate`], [`Ops::silu_multiply`], [`Ops::soft_cap`] | `gate.metal` |
 //! | functions of one tensor, of two, comparisons, for all types and strides | [`Ops::unary`], [`Ops::binary`], [`Ops::compare`] | `tensor/unary.metal`, `tensor/binary.metal` |
 //! | other types and layouts, the choice between two tensors | [`Ops::convert`], [`Ops::select`] | `tensor/convert.metal`, `tensor/select.metal` |
@@ -34,6 +35,7 @@
 mod argmax;
 mod attention;
 mod embed;
+mod experts;
 mod gate;
 mod kv_cache;
 mod lane_execution;
@@ -45,6 +47,7 @@ mod operand;
 mod ops;
 mod peak;
 mod pipelines;
+mod product;
 mod rope;
 mod sequence;
 mod shader;
@@ -56,6 +59,7 @@ mod weight;
 pub(crate) use launch::bytes4;
 
 pub use attention::AttentionShape;
+pub use experts::ExpertShape;
 pub use gate::Gate;
 pub use kv_cache::{KvCache, KvElement, KvShape, MAX_HEAD_SIZE};
 pub use lane_execution::LaneExecution;

@@ -23,7 +23,7 @@ pub(crate) enum Constant {
 }
 
 /// At most this many function constants in a kernel.
-const MAX_CONSTANTS: usize = 3;
+const MAX_CONSTANTS: usize = 4;
 
 /// A kernel with its constants fixed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

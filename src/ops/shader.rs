@@ -46,6 +46,7 @@ shaders! {
     Convert "tensor/convert.metal"
     Convolution "tensor/convolution.metal"
     Embed "embed.metal"
+    Experts "experts.metal"
     Gate "gate.metal"
     Gemm "tensor/gemm.metal"
     Gemv "tensor/gemv.metal"

@@ -18,6 +18,14 @@ pub(crate) enum Grid {
 }
 
 impl Grid {
+    /// Threadgroups of so many threads side by side along x.
+    pub(crate) fn of_lanes(groups: Size, threads: usize) -> Grid {
+        Grid::Threadgroups {
+            groups,
+            threadgroup: threads.into(),
+        }
+    }
+
     /// Threadgroups of so many threads, for a kernel that knows a thread by its number in the threadgroup: side by side along
     /// x or, if the grid would then have more threads along x than 32 bits count, along y.
     pub(crate) fn of_groups(groups: Size, threads: usize) -> Grid {

@@ -12,6 +12,7 @@ mod choice;
 mod chosen;
 mod embed;
 mod error_texts;
+mod experts;
 mod gate;
 mod linear;
 mod matmul_at_once;

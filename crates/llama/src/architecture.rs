@@ -22,6 +22,7 @@ pub(super) struct Architecture {
     /// Whether embeddings are multiplied by the square root of the width.
     pub has_wide_embeddings: bool,
     pub windows: Windows,
+    pub experts: Experts,
     /// Layers with a window have a rotary embedding of their own, with this base unless the file says another.
     pub window_rope_base: Option<f32>,
     /// Every so many layers one does not have a rotary embedding.
@@ -41,6 +42,17 @@ pub(super) enum Windows {
     AllButOneOf(usize),
 }
 
+/// Whether the feed-forward layers are mixtures of experts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Experts {
+    /// They are not.
+    Never,
+    /// They are if the file has a number of experts.
+    IfGiven,
+    /// They are.
+    Always,
+}
+
 /// What most architectures have.
 const PLAIN: Architecture = Architecture {
     name: "llama",
@@ -53,6 +65,7 @@ const PLAIN: Architecture = Architecture {
     has_soft_caps: false,
     has_wide_embeddings: false,
     windows: Windows::Never,
+    experts: Experts::Never,
     window_rope_base: None,
     layers_to_no_rope: None,
     scaled_by_width: None,
@@ -66,11 +79,12 @@ const GEMMA: Architecture = Architecture {
 };
 
 const ALL: &[Architecture] = &[
-    // Mistral's files say that they are Llamas.
+    // Files of Mistral and Mixtral say that they are Llamas.
     Architecture {
         name: "llama",
         pairing: RopePairing::Interleaved,
         windows: Windows::IfGiven,
+        experts: Experts::IfGiven,
         ..PLAIN
     },
     Architecture {
@@ -81,6 +95,12 @@ const ALL: &[Architecture] = &[
     Architecture {
         name: "qwen3",
         has_head_norms: true,
+        ..PLAIN
+    },
+    Architecture {
+        name: "qwen3moe",
+        has_head_norms: true,
+        experts: Experts::Always,
         ..PLAIN
     },
     Architecture {
@@ -163,12 +183,10 @@ mod tests {
         assert_eq!(which("smollm3", Architecture::has_rope), [0, 1, 2, 4, 5, 6]);
     }
 
-    /// A factor on what a layer adds would have to come after the norm.
+    /// A factor on what a layer adds, and the sum of what experts give, would have to come after the norm.
     #[test]
-    fn no_architecture_scales_what_it_norms() {
-        assert!(
-            ALL.iter()
-                .all(|one| !(one.has_scales && one.has_post_norms))
-        );
+    fn no_architecture_scales_or_mixes_what_it_norms() {
+        let sums = |one: &Architecture| one.has_scales || one.experts != Experts::Never;
+        assert!(ALL.iter().all(|one| !(one.has_post_norms && sums(one))));
     }
 }

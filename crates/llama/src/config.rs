@@ -1,8 +1,8 @@
 //! [`ModelConfig`]: the hyperparameters of a model.
 
-use metal_bridge::ops::{Gate, MAX_HEAD_SIZE, RopePairing};
+use metal_bridge::ops::{ExpertShape, Gate, MAX_HEAD_SIZE, RopePairing};
 
-use super::architecture::{Architecture, Windows};
+use super::architecture::{Architecture, Experts, Windows};
 use super::error::{Error, Result};
 use super::gguf::{Gguf, Required};
 use super::keys::{Keys, checked_dimension};
@@ -27,8 +27,10 @@ pub struct ModelConfig {
     pub head_dim: usize,
     /// Elements of a head that the rotary embedding turns.
     pub rope_dim: usize,
-    /// Elements of the feed-forward layer.
+    /// Elements of the feed-forward layer, or of each of its experts.
     pub feed_forward: usize,
+    /// The experts of the feed-forward layers, if these are mixtures, and how many of them a token goes to.
+    pub experts: Option<ExpertShape>,
     /// The activation of the feed-forward layer.
     pub gate: Gate,
     /// Tokens in the vocabulary: rows of the embedding matrix.
@@ -89,11 +91,6 @@ impl ModelConfig {
             return Err(Error::UnsupportedArchitecture(name.to_owned()));
         };
         let keys = Keys::new(gguf, architecture.name);
-        let experts = keys.key("expert_count");
-        if gguf.get_u64(&experts)?.unwrap_or(0) > 0 {
-            let reason = format!("a mixture of experts ({experts})");
-            return Err(Error::Unsupported(reason));
-        }
         let heads = Heads::from_keys(&keys)?;
         let layers = keys.dimension("block_count")?;
         if layers > gguf.tensors().len() {
@@ -103,6 +100,7 @@ impl ModelConfig {
         let embedding = gguf.tensor("token_embd.weight")?;
         let vocabulary = embedding.dimensions().get(1).copied().unwrap_or(1);
         let context = keys.dimension("context_length")?;
+        let experts = experts(&keys, architecture)?;
         let ropes = ropes(&keys, architecture, context, gguf)?;
         let scale = |name: &str| match architecture.has_scales {
             true => Ok(keys.optional_float(name)?.unwrap_or(1.0)),
@@ -125,7 +123,8 @@ impl ModelConfig {
             kv_heads: heads.keys,
             head_dim: heads.size,
             rope_dim: heads.rope_size,
-            feed_forward: keys.dimension("feed_forward_length")?,
+            feed_forward: feed_forward(&keys, experts.is_some())?,
+            experts,
             gate: architecture.gate,
             vocabulary: checked_dimension("token_embd.weight", vocabulary)?,
             context,
@@ -260,6 +259,46 @@ fn ropes(
         });
     }
     Ok(ropes)
+}
+
+fn experts(keys: &Keys<'_>, architecture: &Architecture) -> Result<Option<ExpertShape>> {
+    const COUNT: &str = "expert_count";
+    const USED: &str = "expert_used_count";
+    let is_given = match architecture.experts {
+        Experts::Never => false,
+        // Files without experts may say that there are none.
+        Experts::IfGiven => keys.count(COUNT)?.is_some_and(|count| count > 0),
+        Experts::Always => true,
+    };
+    if !is_given {
+        if architecture.experts == Experts::IfGiven {
+            keys.count(USED)?;
+        }
+        return Ok(None);
+    }
+    let (experts, used) = (keys.dimension(COUNT)?, keys.dimension(USED)?);
+    if used > experts {
+        let reason = format!("there are only {experts} experts");
+        return Err(keys.refused(USED, used, reason));
+    }
+    Ok(Some(ExpertShape { experts, used }))
+}
+
+/// Elements of a feed-forward layer, or of an expert.
+fn feed_forward(keys: &Keys<'_>, has_experts: bool) -> Result<usize> {
+    let of_experts = match has_experts {
+        true => keys.optional_dimension("expert_feed_forward_length")?,
+        false => None,
+    };
+    // It may be missing, or be that of layers which the model does not have, if experts have a length of their own.
+    const DENSE: &str = "feed_forward_length";
+    match of_experts {
+        Some(length) => {
+            keys.count(DENSE)?;
+            Ok(length)
+        }
+        None => keys.dimension(DENSE),
+    }
 }
 
 fn layer_configs(

@@ -5,10 +5,12 @@ use super::error::Result;
 use super::loader::Vector;
 use super::model::Model;
 use super::rope::Rope;
-use super::scratch::Scratch;
-use super::weights::{LayerWeights, Linear, OutputWeights, Weights};
+use super::scratch::{ExpertScratch, Scratch};
+use super::weights::{FeedForward, LayerWeights, Linear, OutputWeights, Weights};
 use metal_bridge::Buffer;
-use metal_bridge::ops::{AttentionShape, Epilogue, KvCache, LaunchTarget, Ops, RopeShape, View};
+use metal_bridge::ops::{
+    AttentionShape, Epilogue, ExpertShape, KvCache, LaunchTarget, Ops, RopeShape, View,
+};
 
 /// Which rows' logits are wanted.
 #[derive(Clone, Copy)]
@@ -145,16 +147,81 @@ impl<'a> Pass<'a> {
         let (config, scratch) = (self.config, self.scratch);
         self.norm(&layer.feed_forward_norm, 0, rows)?;
         self.barrier()?;
-        for (linear, out) in [(&layer.gate, &scratch.gate), (&layer.up, &scratch.up)] {
+        let all = &layer.feed_forward;
+        if let (Some((router, shape)), Some(experts)) = (&all.router, &scratch.experts) {
+            return self.experts(all, router, shape, experts, rows);
+        }
+        for (linear, out) in [(&all.gate, &scratch.gate), (&all.up, &scratch.up)] {
             self.linear(linear, &scratch.normed, out, rows)?;
         }
         self.barrier()?;
-        let (gate, up) = (&scratch.gate, &scratch.up);
-        let count = rows * config.feed_forward;
-        self.dispatch(|ops, target| ops.gate(target, config.gate, gate, up, gate, count))?;
-        self.barrier()?;
+        self.gate(rows * config.feed_forward)?;
         let norm = layer.feed_forward_post_norm.as_ref();
-        self.add_to_hidden(&layer.down, gate, norm, rows)
+        self.add_to_hidden(&all.down, &scratch.gate, norm, rows)
+    }
+
+    /// The experts that the router chooses for each row, and only these.
+    fn experts(
+        &mut self,
+        all: &FeedForward,
+        router: &Linear,
+        shape: &ExpertShape,
+        experts: &ExpertScratch,
+        rows: usize,
+    ) -> Result<()> {
+        let (config, scratch) = (self.config, self.scratch);
+        let ExpertScratch {
+            logits,
+            chosen,
+            shares,
+            given,
+        } = experts;
+        self.linear(router, &scratch.normed, logits, rows)?;
+        self.barrier()?;
+        self.dispatch(|ops, target| {
+            ops.choose_experts(target, logits, chosen, shares, rows, shape)
+        })?;
+        self.barrier()?;
+        let choice = (shape, chosen);
+        let normed = &scratch.normed;
+        self.linear_chosen(&all.gate, choice, normed, true, &scratch.gate, rows)?;
+        self.linear_chosen(&all.up, choice, normed, true, &scratch.up, rows)?;
+        self.barrier()?;
+        self.gate(rows * shape.used * config.feed_forward)?;
+        self.linear_chosen(&all.down, choice, &scratch.gate, false, given, rows)?;
+        self.barrier()?;
+        self.dispatch(|ops, target| {
+            let (hidden, width, scale) = (&scratch.hidden, config.width, config.residual_scale);
+            ops.mix_experts(
+                target, given, shares, hidden, rows, shape.used, width, scale,
+            )
+        })?;
+        self.barrier()
+    }
+
+    /// The products with the matrices of the chosen experts, of rows that all of them share or of rows of their own.
+    fn linear_chosen(
+        &mut self,
+        linear: &Linear,
+        (shape, chosen): (&ExpertShape, &Buffer),
+        x: &Buffer,
+        is_shared: bool,
+        out: &Buffer,
+        rows: usize,
+    ) -> Result<()> {
+        let (weight, epilogue) = (&linear.weight, linear.epilogue());
+        self.dispatch(|ops, target| {
+            ops.linear_chosen(
+                target, weight, chosen, x, is_shared, out, rows, shape, &epilogue,
+            )
+        })
+    }
+
+    /// Multiplies the activated gate with the other factor, and puts the product in its place.
+    fn gate(&mut self, count: usize) -> Result<()> {
+        let (activation, gate, up) = (self.config.gate, &self.scratch.gate, &self.scratch.up);
+        self.dispatch(|ops, target| ops.gate(target, activation, gate, up, gate, count))?;
+        self.barrier()
     }
 
     fn linear(&mut self, linear: &Linear, x: &Buffer, out: &Buffer, rows: usize) -> Result<()> {

@@ -52,6 +52,11 @@ impl<'a> Keys<'a> {
         }
     }
 
+    /// A number that may be 0.
+    pub fn count(&self, name: &str) -> Result<Option<u64>> {
+        Ok(self.gguf.get_u64(&self.key(name))?)
+    }
+
     pub fn dimension(&self, name: &str) -> Result<usize> {
         Ok(Ok(self.optional_dimension(name)?).required(&self.key(name))?)
     }

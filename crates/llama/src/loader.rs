@@ -75,7 +75,28 @@ impl<'a> Loader<'a> {
     }
 
     pub fn matrix(&mut self, name: &str, rows: usize, columns: usize) -> Result<Weight> {
-        let tensor = self.tensor(name, &[columns as u64, rows as u64])?;
+        self.weight(name, &[columns as u64, rows as u64])
+    }
+
+    /// Matrices of `rows` by `columns` elements, one after the other.
+    pub fn matrices(
+        &mut self,
+        name: &str,
+        count: usize,
+        rows: usize,
+        columns: usize,
+    ) -> Result<Weight> {
+        self.weight(name, &[columns as u64, rows as u64, count as u64])
+    }
+
+    /// A tensor of this shape as a matrix of all its rows.
+    fn weight(&mut self, name: &str, shape: &[u64]) -> Result<Weight> {
+        let tensor = self.tensor(name, shape)?;
+        // The file has been found to hold so many elements.
+        let (columns, rows) = (
+            shape[0] as usize,
+            shape[1..].iter().product::<u64>() as usize,
+        );
         let element_type = tensor.element_type();
         let Some(kind) = element_type.weight_type() else {
             return Err(Error::UnsupportedType {

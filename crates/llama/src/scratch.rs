@@ -1,7 +1,7 @@
 //! The buffers that a session computes in, made once.
 
 use super::config::ModelConfig;
-use super::error::Result;
+use super::error::{Error, Result};
 use metal_bridge::{Buffer, Device, StorageMode};
 
 /// Activations of one batch, each `[batch, ...]` of f32, and the buffers that the CPU writes or reads.
@@ -27,10 +27,25 @@ pub(super) struct Scratch {
     pub gate: Buffer,
     /// The other factor of the feed-forward layer.
     pub up: Buffer,
+    /// What mixtures of experts need besides.
+    pub experts: Option<ExpertScratch>,
     /// The logits of the last row: f32, shared.
     pub logits: Buffer,
     /// The token of the largest logit: u32, shared.
     pub best: Buffer,
+}
+
+/// What a mixture of experts computes in.
+#[derive(Debug)]
+pub(super) struct ExpertScratch {
+    /// The router's logits: one for each expert a row.
+    pub logits: Buffer,
+    /// The numbers of a row's experts: u32.
+    pub chosen: Buffer,
+    /// The share of each of them.
+    pub shares: Buffer,
+    /// What each of them gives: `width` elements.
+    pub given: Buffer,
 }
 
 impl Scratch {
@@ -42,6 +57,16 @@ impl Scratch {
     ) -> Result<Self> {
         let buffer = |count: usize, mode| device.new_buffer(count * size_of::<f32>(), mode);
         let rows = |columns: usize| buffer(batch * columns, StorageMode::Private);
+        // A feed-forward layer computes as many rows as experts are used.
+        let used = config.experts.map_or(1, |experts| experts.used);
+        let experts = config.experts.map(|shape| {
+            Ok::<_, Error>(ExpertScratch {
+                logits: rows(shape.experts)?,
+                chosen: rows(used)?,
+                shares: rows(used)?,
+                given: rows(used * config.width)?,
+            })
+        });
         Ok(Self {
             batch,
             tokens: buffer(context, StorageMode::Shared)?,
@@ -51,8 +76,9 @@ impl Scratch {
             keys: rows(config.kv_width())?,
             values: rows(config.kv_width())?,
             attended: rows(config.query_width())?,
-            gate: rows(config.feed_forward)?,
-            up: rows(config.feed_forward)?,
+            gate: rows(used * config.feed_forward)?,
+            up: rows(used * config.feed_forward)?,
+            experts: experts.transpose()?,
             logits: buffer(config.vocabulary, StorageMode::Shared)?,
             best: buffer(1, StorageMode::Shared)?,
         })

@@ -9,7 +9,7 @@ use super::gguf::Gguf;
 use super::loader::{Loader, Vector};
 use super::rope::{Rope, load_ropes};
 use metal_bridge::Device;
-use metal_bridge::ops::{Epilogue, Weight};
+use metal_bridge::ops::{Epilogue, ExpertShape, Weight};
 
 const EMBEDDING: &str = "token_embd.weight";
 const OUTPUT_NORM: &str = "output_norm.weight";
@@ -68,10 +68,18 @@ pub(super) struct LayerWeights {
     pub attention_output: Linear,
     pub attention_post_norm: Option<Vector>,
     pub feed_forward_norm: Vector,
+    pub feed_forward: FeedForward,
+    pub feed_forward_post_norm: Option<Vector>,
+}
+
+/// A feed-forward layer: one, or several of which a token goes to some.
+#[derive(Debug)]
+pub(super) struct FeedForward {
+    /// What chooses among experts. The matrices of all of them are then in one, one after the other.
+    pub router: Option<(Linear, ExpertShape)>,
     pub gate: Linear,
     pub up: Linear,
     pub down: Linear,
-    pub feed_forward_post_norm: Option<Vector>,
 }
 
 impl Weights {
@@ -159,7 +167,6 @@ impl LayerWeights {
         let mut parts = Parts { loader, layer };
         let (width, head_dim) = (config.width, config.head_dim);
         let [query, key, value] = parts.query_key_value(config)?;
-        let [gate, up] = parts.gate_and_up(config)?;
         let has = config.parts;
         Ok(Self {
             config: config.layers[layer],
@@ -180,9 +187,10 @@ impl LayerWeights {
                 false => None,
             },
             feed_forward_norm: parts.norm("ffn_norm", width)?,
-            gate,
-            up,
-            down: parts.linear("ffn_down", width, config.feed_forward)?,
+            feed_forward: match config.experts {
+                None => parts.feed_forward(config)?,
+                Some(experts) => parts.experts(config, experts)?,
+            },
             feed_forward_post_norm: match has.post_norms {
                 true => Some(parts.norm("post_ffw_norm", width)?),
                 false => None,
@@ -252,6 +260,32 @@ impl Parts<'_, '_> {
             }
         }
         Ok(all)
+    }
+
+    fn feed_forward(&mut self, config: &ModelConfig) -> Result<FeedForward> {
+        let [gate, up] = self.gate_and_up(config)?;
+        Ok(FeedForward {
+            router: None,
+            gate,
+            up,
+            down: self.linear("ffn_down", config.width, config.feed_forward)?,
+        })
+    }
+
+    fn experts(&mut self, config: &ModelConfig, shape: ExpertShape) -> Result<FeedForward> {
+        let (width, feed_forward) = (config.width, config.feed_forward);
+        let router = self.linear("ffn_gate_inp", shape.experts, width)?;
+        let mut of_all = |part: &str, rows, columns| -> Result<Linear> {
+            let name = self.name(&format!("{part}.weight"));
+            let all = self.loader.matrices(&name, shape.experts, rows, columns)?;
+            Ok(Linear::plain(all))
+        };
+        Ok(FeedForward {
+            gate: of_all("ffn_gate_exps", feed_forward, width)?,
+            up: of_all("ffn_up_exps", feed_forward, width)?,
+            down: of_all("ffn_down_exps", width, feed_forward)?,
+            router: Some((router, shape)),
+        })
     }
 
     /// Two matrices, or the rows of one.

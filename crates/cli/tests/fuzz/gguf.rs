@@ -20,11 +20,34 @@ use crate::{limits, reader, search};
 /// A file to be made.
 #[derive(Clone, Debug)]
 struct Case {
-    model: SyntheticModel,
+    origin: Origin,
     edits: Vec<Edit>,
     damages: Vec<Damage>,
     /// The length to which zeros extend the file; they take no space on the disk.
     length: Option<u64>,
+}
+
+/// What a file is made of.
+#[derive(Clone, Debug)]
+enum Origin {
+    Llama(SyntheticModel),
+    /// A fixture of the engine's tests, by its name: another architecture.
+    Fixture(&'static str),
+}
+
+impl Origin {
+    fn write(&self, path: &Path) -> io::Result<()> {
+        match self {
+            Origin::Llama(model) => model.write(path, 1),
+            Origin::Fixture(name) => {
+                let folder = concat!(
+                    env!("CARGO_MANIFEST_DIR"),
+                    "/../llama/tests/data/architectures"
+                );
+                fs::copy(format!("{folder}/{name}.gguf"), path).map(drop)
+            }
+        }
+    }
 }
 
 /// A change that leaves the file well formed.
@@ -41,17 +64,25 @@ enum Edit {
 fn cases() -> impl Strategy<Value = Case> {
     let length = (20..43u32).prop_map(|bits| 1 << bits);
     (
-        models(),
+        origins(),
         prop::collection::vec(edits(), 0..4),
         prop::collection::vec(damages(), 0..4),
         prop::option::weighted(0.2, length),
     )
-        .prop_map(|(model, edits, damages, length)| Case {
-            model,
+        .prop_map(|(origin, edits, damages, length)| Case {
+            origin,
             edits,
             damages,
             length,
         })
+}
+
+/// Windows, norms and another embedding in one; experts in the other.
+fn origins() -> impl Strategy<Value = Origin> {
+    prop_oneof![
+        4 => models().prop_map(Origin::Llama),
+        1 => select(&["gemma3", "qwen3moe"][..]).prop_map(Origin::Fixture),
+    ]
 }
 
 /// Shapes that work and shapes that cannot, all of them small.
@@ -148,7 +179,7 @@ fn values() -> impl Strategy<Value = Value> {
 impl Case {
     /// Writes the file; an error if the writer refuses the model.
     fn write(&self, path: &Path) -> io::Result<()> {
-        self.model.write(path, 1)?;
+        self.origin.write(path)?;
         let mut bytes = fs::read(path)?;
         let gguf = Gguf::open(path).map_err(io::Error::other)?;
         if !self.edits.is_empty() {

@@ -16,13 +16,15 @@ const TOLERANCE: f64 = 1e-5;
 const ROUNDED: f64 = 1e-3;
 
 /// The fixtures' names.
-const ALL: [&str; 11] = [
+const ALL: [&str; 13] = [
     "llama3",
     "llama-linear",
     "llama-yarn",
     "mistral",
     "qwen2",
     "qwen3",
+    "mixtral",
+    "qwen3moe",
     "smollm3",
     "granite",
     "phi3",

@@ -142,10 +142,16 @@ fn other_architectures_and_features_are_named() {
         "{error}"
     );
     let error = refusal(|parts| parts.set("llama.expert_count", Value::U32(8)));
-    assert!(
-        matches!(&error, Error::Unsupported(what) if what.contains("experts")),
-        "{error}"
+    assert_eq!(
+        error.to_string(),
+        "metadata key \"llama.expert_used_count\" is missing"
     );
+    let error = refusal(|parts| {
+        parts.set("llama.expert_count", Value::U32(4));
+        parts.set("llama.expert_used_count", Value::U32(5));
+    });
+    let expected = "\"llama.expert_used_count\" is 5: there are only 4 experts";
+    assert!(error.to_string().contains(expected), "{error}");
     let error =
         refusal(|parts| parts.set("llama.rope.scaling.type", Value::String("dynamic".into())));
     assert!(

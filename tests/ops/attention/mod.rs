@@ -1,152 +1,15 @@
 //! Attention over a KV cache against float64: grouped heads, every way a context is filled, adversarial scores.
 
-use crate::support::{
-    self, EPSILON, Guarded, assert_close, buffer, device, ops, refused, rng, run, uniform,
-};
+mod context;
+mod parts;
+
+use crate::support::{self, Guarded, assert_close, buffer, device, ops, refused, run};
+use context::{Context, shape};
 use half::f16;
 use metal_bridge::ops::{AttentionShape, DataType, KvCache, KvElement, KvShape, Tensor, View};
-use metal_bridge::{Buffer, Error, StorageMode};
+use metal_bridge::{Error, StorageMode};
 
 const ELEMENTS: [KvElement; 2] = [KvElement::F32, KvElement::F16];
-
-/// Keys, values and queries of a whole context, and its shape.
-struct Context {
-    shape: KvShape,
-    heads: usize,
-    scale: f32,
-    window: Option<usize>,
-    soft_cap: Option<f32>,
-    q: Vec<f32>,
-    k: Vec<f32>,
-    v: Vec<f32>,
-}
-
-impl Context {
-    fn random(shape: KvShape, heads: usize, magnitude: f32) -> Context {
-        let mut rng = rng((shape.capacity * 131 + shape.head_size * 7 + heads) as u64);
-        let mut numbers = |heads: usize, magnitude: f32| -> Vec<f32> {
-            let values = uniform(&mut rng, shape.capacity * heads * shape.head_size);
-            values.into_iter().map(|value| value * magnitude).collect()
-        };
-        let (q, k, v) = (
-            numbers(heads, magnitude),
-            numbers(shape.kv_heads, magnitude),
-            numbers(shape.kv_heads, 1.0),
-        );
-        Context {
-            shape,
-            heads,
-            scale: 1.0 / (shape.head_size as f32).sqrt(),
-            window: None,
-            soft_cap: None,
-            q,
-            k,
-            v,
-        }
-    }
-
-    fn stored(&self, value: f32) -> f64 {
-        match self.shape.element {
-            KvElement::F32 => value.into(),
-            KvElement::F16 => f16::from_f32(value).to_f64(),
-        }
-    }
-
-    /// What row `row` of the context gives, with the tolerance of each element.
-    fn exact_row(&self, row: usize) -> Vec<(f64, f64)> {
-        let KvShape {
-            kv_heads,
-            head_size,
-            ..
-        } = self.shape;
-        let group = self.heads / kv_heads;
-        let mut result = Vec::with_capacity(self.heads * head_size);
-        for head in 0..self.heads {
-            let query = &self.q[(row * self.heads + head) * head_size..][..head_size];
-            let of = |cache: &[f32], key: usize, element: usize| {
-                self.stored(cache[(key * kv_heads + head / group) * head_size + element])
-            };
-            let mut scores = Vec::with_capacity(row + 1);
-            let mut score_error: f64 = 0.0;
-            let first = (self.window).map_or(0, |window| (row + 1).saturating_sub(window));
-            for key in first..=row {
-                let terms = (0..head_size)
-                    .map(|i| f64::from(self.scale) * f64::from(query[i]) * of(&self.k, key, i));
-                let (sum, magnitude) = terms.fold((0.0, 0.0), |(sum, size), term| {
-                    (sum + term, size + term.abs())
-                });
-                scores.push(match self.soft_cap.map(f64::from) {
-                    None => sum,
-                    Some(cap) => cap * (sum / cap).tanh(),
-                });
-                score_error =
-                    score_error.max(magnitude * (8.0 + 2.0 * (head_size as f64).sqrt()) * EPSILON);
-            }
-            let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let weights: Vec<f64> = scores.iter().map(|score| (score - largest).exp()).collect();
-            let total: f64 = weights.iter().sum();
-            // Errors of a score and of its exponential scale its weight; sums add theirs.
-            let allowed = 2.0 * score_error + (32.0 + 2.0 * (row as f64 + 1.0).sqrt()) * EPSILON;
-            for element in 0..head_size {
-                let terms = weights
-                    .iter()
-                    .enumerate()
-                    .map(|(key, weight)| weight / total * of(&self.v, first + key, element));
-                let (sum, magnitude) = terms.fold((0.0, 0.0), |(sum, size), term| {
-                    (sum + term, size + term.abs())
-                });
-                result.push((sum, magnitude * allowed));
-            }
-        }
-        result
-    }
-
-    /// Fills a cache in batches of these sizes and compares what each batch gives.
-    fn check(&self, batches: &[usize]) {
-        let KvShape {
-            kv_heads,
-            head_size,
-            ..
-        } = self.shape;
-        let cache = KvCache::new(device(), &self.shape).expect("a cache");
-        let mut past = 0;
-        for &rows in batches {
-            let of = |values: &[f32], heads: usize| -> Buffer {
-                buffer(&values[past * heads * head_size..][..rows * heads * head_size])
-            };
-            let (q, k, v) = (
-                of(&self.q, self.heads),
-                of(&self.k, kv_heads),
-                of(&self.v, kv_heads),
-            );
-            let y = Guarded::new(rows * self.heads * head_size);
-            let shape = AttentionShape {
-                heads: self.heads,
-                rows,
-                past,
-                scale: self.scale,
-                window: self.window,
-                soft_cap: self.soft_cap,
-            };
-            run(|encoder| {
-                ops().kv_append(encoder, &cache, &k, &v, rows, past)?;
-                ops().attention(encoder, &cache, &q, y.view(), &shape)
-            });
-            let exact = (past..past + rows).flat_map(|row| self.exact_row(row));
-            assert_close(&format!("{:?}, {shape:?}", self.shape), &y.read(), exact);
-            past += rows;
-        }
-    }
-}
-
-fn shape(element: KvElement, kv_heads: usize, capacity: usize, head_size: usize) -> KvShape {
-    KvShape {
-        element,
-        kv_heads,
-        capacity,
-        head_size,
-    }
-}
 
 #[test]
 fn one_token_at_a_time_agrees_with_float64() {
@@ -197,62 +60,6 @@ fn heads_of_a_group_share_keys_and_values() {
 fn long_contexts_agree_with_float64() {
     for element in ELEMENTS {
         Context::random(shape(element, 1, 1100, 64), 2, 1.0).check(&[1000, 1, 3, 90]);
-    }
-}
-
-/// Windows shorter than a block of keys, longer than one, and longer than the text; both kernels, in batches that begin inside
-/// of windows.
-#[test]
-fn windows_agree_with_float64() {
-    for element in ELEMENTS {
-        for window in [1, 2, 7, 33, 70, 1000] {
-            let mut context = Context::random(shape(element, 2, 150, 32), 4, 1.0);
-            context.window = Some(window);
-            context.check(&[45, 1, 3, 32, 1, 9, 59]);
-        }
-        let mut odd_size = Context::random(shape(element, 1, 90, 20), 3, 1.0);
-        odd_size.window = Some(70);
-        odd_size.check(&[80, 1, 9]);
-    }
-}
-
-/// What lies before the window does not count, whatever it is.
-#[test]
-fn keys_before_the_window_do_not_count() {
-    let mut context = Context::random(shape(KvElement::F32, 1, 200, 32), 1, 1.0);
-    context.window = Some(40);
-    context.k[..100 * 32].fill(f32::NAN);
-    context.v[..100 * 32].fill(f32::NAN);
-    let cache = KvCache::new(device(), &context.shape).expect("a cache");
-    let (k, v) = (buffer(&context.k), buffer(&context.v));
-    run(|encoder| ops().kv_append(encoder, &cache, &k, &v, 200, 0));
-    for (past, rows) in [(139, 1), (150, 40)] {
-        let q = buffer(&context.q[past * 32..][..rows * 32]);
-        let y = Guarded::new(rows * 32);
-        let shape = AttentionShape {
-            heads: 1,
-            rows,
-            past,
-            scale: context.scale,
-            window: context.window,
-            soft_cap: None,
-        };
-        run(|encoder| ops().attention(encoder, &cache, &q, y.view(), &shape));
-        let exact = (past..past + rows).flat_map(|row| context.exact_row(row));
-        assert_close(&format!("{shape:?}"), &y.read(), exact);
-    }
-}
-
-#[test]
-fn soft_caps_agree_with_float64() {
-    for element in ELEMENTS {
-        for (cap, magnitude) in [(50.0, 3.0), (2.0, 3.0), (0.5, 30.0)] {
-            let mut context = Context::random(shape(element, 2, 60, 64), 4, magnitude);
-            context.soft_cap = Some(cap);
-            context.check(&[40, 1, 3, 16]);
-            context.window = Some(11);
-            context.check(&[40, 1, 3, 16]);
-        }
     }
 }
 

@@ -1,0 +1,193 @@
+//! [`Product`]: a product with a weight matrix, whose kernel is chosen by the number of rows.
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::error::{Error, Failure, Result};
+use crate::metal::device::Size;
+use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
+use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
+use crate::ops::shader::Shader;
+use crate::ops::{Epilogue, LaneExecution, LaunchTarget, Ops, View, Weight, WeightType};
+
+/// Up to this many rows of x the matrix-vector kernels are used: they read the weights once for four rows.
+const MATVEC_MAX_ROWS: usize = 8;
+/// Rows of weights that a lane of `matvec` or `matvec_blocks` works on.
+const MATVEC_ROWS_PER_LANE: usize = 4;
+/// Lanes of a threadgroup of `matvec_blocks`: few, so that the threadgroups of small weights suffice for all cores.
+const MATVEC_BLOCKS_LANES: usize = 16;
+/// Rows of weights of a tile of `matmul`, and its threads.
+const MATMUL_TILE_ROWS: usize = 64;
+const MATMUL_THREADS: usize = 64;
+
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Arguments {
+    m: u32,
+    n: u32,
+    k: u32,
+    scale: f32,
+    experts: u32,
+    products_of_x: u32,
+}
+
+/// One product: what it multiplies, and what becomes of the result.
+#[derive(Clone, Copy)]
+pub(super) struct Product<'a> {
+    pub function: &'static str,
+    pub weight: &'a Weight,
+    pub x: View<'a>,
+    pub y: View<'a>,
+    /// Rows of y.
+    pub m: usize,
+    pub epilogue: Epilogue<'a>,
+    /// Which part of the weight each row of y is made with; `None`: all of it.
+    pub chosen: Option<Chosen<'a>>,
+}
+
+/// The matrices of several experts in one weight, of which each row of y takes one.
+#[derive(Clone, Copy)]
+pub(super) struct Chosen<'a> {
+    /// The number of an expert for each row of y.
+    pub numbers: View<'a>,
+    pub experts: usize,
+    /// Rows of y that one row of x makes.
+    pub products_of_x: usize,
+}
+
+/// How `matvec` spreads over a device.
+#[derive(Debug, Clone, Copy)]
+struct MatvecTuning {
+    /// Lanes that share a row of weights.
+    lanes_per_row: usize,
+    simdgroups: usize,
+}
+
+impl MatvecTuning {
+    fn of(lanes: LaneExecution) -> MatvecTuning {
+        match lanes {
+            LaneExecution::Lockstep => MatvecTuning {
+                lanes_per_row: SIMD_WIDTH,
+                simdgroups: 2,
+            },
+            LaneExecution::InTurn => MatvecTuning {
+                lanes_per_row: 1,
+                simdgroups: 1,
+            },
+        }
+    }
+}
+
+impl Ops {
+    /// Encodes a product.
+    pub(super) fn product(
+        &self,
+        target: &mut dyn LaunchTarget,
+        product: &Product<'_>,
+    ) -> Result<()> {
+        let Product {
+            function,
+            weight,
+            x,
+            y,
+            m,
+            epilogue,
+            chosen,
+        } = *product;
+        let Epilogue {
+            bias,
+            scale,
+            accumulate,
+        } = epilogue;
+        if !scale.is_finite() {
+            let message = format!("scale ({scale}) must be finite");
+            return Err(Error::InvalidArgument(Failure::new(function, message)));
+        }
+        let (experts, products_of_x) =
+            chosen.map_or((1, 1), |chosen| (chosen.experts, chosen.products_of_x));
+        let (n, k) = (weight.rows() / experts, weight.columns());
+        let weights = Operand::read(
+            "the weights",
+            weight.view(),
+            weight.bytes(),
+            weight.kind().alignment(),
+        );
+        // What is not there has no elements; it is left out if nothing comes after it.
+        let bias_bytes = match bias {
+            Some(_) => bytes4(function, "the bias", &[experts, n])?,
+            None => 0,
+        };
+        let numbers_bytes = match chosen {
+            Some(_) => bytes4(function, "chosen", &[m])?,
+            None => 0,
+        };
+        let numbers = chosen.map_or(x, |chosen| chosen.numbers);
+        let all = [
+            weights.moving(weight.bytes() / experts * experts.min(m)),
+            Operand::read("x", x, bytes4(function, "x", &[m / products_of_x, k])?, 4),
+            Operand::write("y", y, bytes4(function, "y", &[m, n])?, 4),
+            Operand::read("the bias", bias.unwrap_or(x), bias_bytes, 4),
+            Operand::read("chosen", numbers, numbers_bytes, 4),
+        ];
+        let operands = match (bias, chosen) {
+            (_, Some(_)) => &all[..],
+            (Some(_), None) => &all[..4],
+            (None, None) => &all[..3],
+        };
+        if m == 0 {
+            return Ok(());
+        }
+        let constants = [
+            Constant::Bool(1, accumulate),
+            Constant::Bool(2, bias.is_some()),
+            Constant::Bool(3, chosen.is_some()),
+        ];
+        let (kernel, grid) = if chosen.is_some() || m <= MATVEC_MAX_ROWS || !self.has_matrices {
+            let columns = if m == 1 || chosen.is_some() { 1 } else { 4 };
+            let (kernel, lanes, rows) = self.matvec(weight.kind(), columns);
+            let groups = Size::new(n.div_ceil(rows), m.div_ceil(columns), 1);
+            (kernel, Grid::of_lanes(groups, lanes))
+        } else {
+            let columns = if m <= 32 { 32 } else { 64 };
+            let name = weight.kind().kernels().matmul[usize::from(columns > 32)];
+            let groups = Size::new(n.div_ceil(MATMUL_TILE_ROWS), m.div_ceil(columns), 1);
+            let kernel = KernelName::new(Shader::Matmul, name);
+            (kernel, Grid::of_lanes(groups, MATMUL_THREADS))
+        };
+        let kernel = constants.into_iter().fold(kernel, KernelName::with);
+        let launch = Launch {
+            function,
+            pipeline: &self.pipelines.pipeline(kernel)?,
+            arguments: Arguments {
+                m: m as u32,
+                n: n as u32,
+                k: k as u32,
+                scale,
+                experts: experts as u32,
+                products_of_x: products_of_x as u32,
+            },
+            operands,
+            cost: Cost::new(weight.kind().name(), [2, m, n, k]),
+            threadgroup_memory: 0,
+            grid,
+        };
+        // SAFETY: the kernels read rows below experts * n of the weights and of x below m / products_of_x, of k elements each, and
+        // write y[m, n]; the bias has [experts, n] elements, and of each product there is the number of an expert.
+        unsafe { launch.encode(target) }
+    }
+
+    /// The kernel for few rows of activations, the lanes of its threadgroups, and the rows of weights that these work on.
+    fn matvec(&self, kind: WeightType, columns: usize) -> (KernelName, usize, usize) {
+        let (names, width) = (kind.kernels(), usize::from(columns > 1));
+        if self.lanes == LaneExecution::InTurn && kind.block_elements() > 1 {
+            let kernel = KernelName::new(Shader::MatvecBlocks, names.matvec_blocks[width]);
+            let rows = MATVEC_BLOCKS_LANES * MATVEC_ROWS_PER_LANE;
+            return (kernel, MATVEC_BLOCKS_LANES, rows);
+        }
+        let tuning = MatvecTuning::of(self.lanes);
+        let kernel = KernelName::new(Shader::Matvec, names.matvec[width])
+            .with(Constant::Uint(0, tuning.lanes_per_row as u32));
+        let lanes = tuning.simdgroups * SIMD_WIDTH;
+        let rows = lanes / tuning.lanes_per_row * MATVEC_ROWS_PER_LANE;
+        (kernel, lanes, rows)
+    }
+}
