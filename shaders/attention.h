@@ -34,6 +34,10 @@ constant constexpr uint simd_width = 32;
 // Below every score, and finite: fast math may not meet infinity - infinity.
 constant float no_score = -0.5f * FLT_MAX;
 
+// Whether each head has a sink: a score without a key and a value, which takes a part of the weight (Xiao et al. 2023,
+// arXiv:2309.17453).
+constant bool has_sinks [[function_constant(2)]];
+
 // The first of the keys before `visible` that the row with these keys sees.
 inline uint first_visible(constant AttentionArguments &arguments, uint visible) {
     return visible - min(visible, arguments.window);

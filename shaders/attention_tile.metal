@@ -36,6 +36,7 @@ kernel void attention_tile(constant AttentionArguments &arguments [[buffer(0)]],
                            device const vec<T, 4> *k_cache [[buffer(2)]],
                            device const vec<T, 4> *v_cache [[buffer(3)]],
                            device float *y [[buffer(4)]],
+                           device const float *sinks [[buffer(5), function_constant(has_sinks)]],
                            threadgroup float *shared [[threadgroup(0)]],
                            uint2 group [[threadgroup_position_in_grid]],
                            uint thread_index [[thread_index_in_threadgroup]],
@@ -76,8 +77,8 @@ kernel void attention_tile(constant AttentionArguments &arguments [[buffer(0)]],
     const uint row_visible = arguments.past + first_row + row + 1;
     const uint row_first = first_visible(arguments, row_visible);
     threadgroup float4 *my_scores = (threadgroup float4 *)(scores + row * score_stride + first_key);
-    float running_max = no_score;
-    float running_sum = 0.0f;
+    float running_max = has_sinks ? sinks[head] : no_score;
+    float running_sum = has_sinks && lane % 4 == 0 ? 1.0f : 0.0f;
 
     for (uint start = tile_first; start < tile_visible; start += keys_per_block) {
         stage<T, HeadSize>(keys, tile, start, tile_visible, thread_index);

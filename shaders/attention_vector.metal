@@ -19,6 +19,7 @@ kernel void attention_vector(constant AttentionArguments &arguments [[buffer(0)]
                              device const vec<T, 4> *k_cache [[buffer(2)]],
                              device const vec<T, 4> *v_cache [[buffer(3)]],
                              device float4 *y [[buffer(4)]],
+                             device const float *sinks [[buffer(5), function_constant(has_sinks)]],
                              threadgroup float *shared [[threadgroup(0)]],
                              uint2 group [[threadgroup_position_in_grid]],
                              uint thread_index [[thread_index_in_threadgroup]],
@@ -52,8 +53,10 @@ kernel void attention_vector(constant AttentionArguments &arguments [[buffer(0)]
     threadgroup_barrier(mem_flags::mem_threadgroup);
     threadgroup const float4 *query4 = (threadgroup const float4 *)query;
 
-    float running_max = no_score;
-    float running_sum = 0.0f;
+    // The first simdgroup has the sink among its scores.
+    const bool has_sink = has_sinks && simdgroup == 0;
+    float running_max = has_sink ? sinks[head] : no_score;
+    float running_sum = has_sink && lane == 0 ? 1.0f : 0.0f;
     float4 sum_of_values[max_quads_per_lane] = {float4(0.0f), float4(0.0f)};
     for (uint start = first + simdgroup * keys_per_block; start < visible; start += simdgroups * keys_per_block) {
         float scores[keys_per_lane];

@@ -3,7 +3,7 @@
 
 using namespace metal;
 
-// Which activation the gate has: 0 SiLU, 1 GELU by its approximation with tanh.
+// Which gate: 0 SiLU, 1 GELU by its approximation with tanh, 2 that of gpt-oss.
 constant uint activation [[function_constant(0)]];
 
 // The gate of SwiGLU (Shazeer 2020, arXiv:2002.05202): silu(a) * b. Below the bound the exponential overflows and silu
@@ -21,6 +21,21 @@ inline float4 gelu(float4 a) {
     const float4 argument = 0.7978845608f * fma(0.044715f * inner * inner, inner, inner);
     const float4 result = 0.5f * inner * (1.0f + precise::tanh(argument));
     return select(select(result, float4(0.0f), a < -bound), a, a > bound);
+}
+
+// Both factors are clamped, the sigmoid is steeper than that of SiLU, and 1 is added to b.
+inline float4 clamped_gate(float4 a, float4 b) {
+    constexpr float limit = 7.0f;
+    constexpr float steepness = 1.702f;
+    const float4 inner = min(a, float4(limit));
+    return silu(steepness * inner) / steepness * (clamp(b, -limit, limit) + 1.0f);
+}
+
+inline float4 gate(float4 a, float4 b) {
+    if (activation == 2) {
+        return clamped_gate(a, b);
+    }
+    return (activation == 1 ? gelu(a) : silu(a)) * b;
 }
 
 inline float4 load4(device const float *source, uint start, uint count) {
@@ -44,15 +59,14 @@ inline void store4(device float *target, uint start, uint count, float4 value) {
     }
 }
 
-// y = activation(a) * b; y may be a or b.
+// y = gate(a, b); y may be a or b.
 kernel void gate_multiply(constant uint &count [[buffer(0)]],
                           device const float *a [[buffer(1)]],
                           device const float *b [[buffer(2)]],
                           device float *y [[buffer(3)]],
                           uint quad [[thread_position_in_grid]]) {
     const uint start = quad * 4;
-    const float4 gate = load4(a, start, count);
-    store4(y, start, count, (activation == 1 ? gelu(gate) : silu(gate)) * load4(b, start, count));
+    store4(y, start, count, gate(load4(a, start, count), load4(b, start, count)));
 }
 
 struct CapArguments {

@@ -14,6 +14,8 @@ from zlib import crc32
 import gguf
 import numpy as np
 import torch
+from gguf import GGMLQuantizationType
+from gguf.quants import dequantize, quantize
 from safetensors.numpy import save_file
 
 # transformers computes norms, softmax and rotary embeddings in float32 whatever the model has: here float32 is float64.
@@ -24,20 +26,23 @@ torch.set_default_dtype(torch.float64)
 import transformers as hf  # noqa: E402
 
 VOCABULARY = 64
+MXFP4 = GGMLQuantizationType.MXFP4
 TEXT = 24
 
 LAYER = {
     "input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
     "self_attn.v_proj": "attn_v", "self_attn.qkv_proj": "attn_qkv", "self_attn.o_proj": "attn_output",
-    "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "post_attention_layernorm": "ffn_norm",
+    "self_attn.sinks": "attn_sinks", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "post_attention_layernorm": "ffn_norm",
     "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.gate_up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
-    "mlp.gate": "ffn_gate_inp",
+    "mlp.gate": "ffn_gate_inp", "mlp.router": "ffn_gate_inp",
 }
 # Gemma norms what layers add to the residual stream, under the name that others have for the next norm.
 GEMMA_LAYER = LAYER | {
     "post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm",
     "post_feedforward_layernorm": "post_ffw_norm",
 }
+# gpt-oss has only one name for it.
+GPT_OSS_LAYER = LAYER | {"post_attention_layernorm": "post_attention_norm"}
 OUTSIDE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
 
 
@@ -96,6 +101,13 @@ def experts(w, config):
         w.add_expert_feed_forward_length(length)
 
 
+def gpt_oss(w, config):
+    window(w, config)
+    experts(w, config)
+    scaling(w, config)
+    w.add_expert_feed_forward_length(config.intermediate_size)
+
+
 def gemma2(w, config):
     window(w, config)
     w.add_attn_logit_softcapping(config.attn_logit_softcapping)
@@ -134,6 +146,10 @@ MODELS = {
     "qwen3moe": (hf.Qwen3MoeForCausalLM, hf.Qwen3MoeConfig(**COMMON | dict(
         rope_parameters=rope(theta=1e6), head_dim=16, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=12,
         norm_topk_prob=True)), "qwen3moe", experts),
+    "gpt-oss": (hf.GptOssForCausalLM, hf.GptOssConfig(**COMMON | dict(
+        rope_parameters=rope("yarn", 1000.0, factor=4.0, original_max_position_embeddings=16, truncate=False),
+        hidden_size=32, intermediate_size=32, num_local_experts=5, num_experts_per_tok=2, sliding_window=7,
+        layer_types=["sliding_attention", "full_attention"])), "gpt-oss", gpt_oss),
     "smollm3": (hf.SmolLM3ForCausalLM, hf.SmolLM3Config(**COMMON | dict(
         rope_parameters=rope(theta=5e6), hidden_size=32, intermediate_size=36, num_hidden_layers=4, head_dim=16,
         num_attention_heads=2)), "smollm3", None),
@@ -158,15 +174,27 @@ MODELS = {
 INTERLEAVED = {"llama", "smollm3", "granite"}
 
 
-def randomize(model, is_gemma):
+def is_mxfp4(name, arch):
+    """Whether it is a matrix of gpt-oss's experts."""
+    return arch == "gpt-oss" and name.endswith(("experts.gate_up_proj", "experts.down_proj"))
+
+
+def mxfp4(t):
+    """Matrices whose columns are the second dimension, as blocks along the columns."""
+    return quantize(np.ascontiguousarray(t.mT.numpy(), np.float32), MXFP4)
+
+
+def randomize(model, arch):
     """Fills all weights with random numbers that float32 holds: norms and biases too, which would hide mistakes."""
     for name, p in model.named_parameters():
         if p.ndim > 1:
             value = torch.randn(p.shape) * (1.2 / p.shape[-1] ** 0.5 if "embed" not in name else 1.0)
-        elif name.endswith("bias"):
+        elif name.endswith(("bias", "sinks")):
             value = torch.randn(p.shape) * 0.4
         else:
-            value = torch.randn(p.shape) * 0.3 + (0 if is_gemma else 1)
+            value = torch.randn(p.shape) * 0.3 + (0 if "gemma" in arch else 1)
+        if is_mxfp4(name, arch):
+            value = torch.from_numpy(dequantize(mxfp4(value), MXFP4)).mT
         p.data = torch.from_numpy(value.numpy().astype(np.float32).astype(np.float64))
 
 
@@ -175,8 +203,21 @@ def interleaved(t, heads):
     return t.reshape(heads, 2, t.shape[0] // heads // 2, *t.shape[1:]).swapaxes(1, 2).reshape(t.shape)
 
 
+def gpt_oss_experts(layer, kind, t):
+    """Rows of gate and up take turns, and matrices lie the other way round."""
+    part, _, is_bias = kind.partition("_proj")
+    parts = [("gate", t[..., ::2]), ("up", t[..., 1::2])] if part == "gate_up" else [(part, t)]
+    for part, t in parts:
+        name = f"blk.{layer}.ffn_{part}_exps"
+        if is_bias:
+            yield f"{name}.bias", t.astype(np.float32)
+        else:
+            yield f"{name}.weight", mxfp4(torch.from_numpy(t.copy()))
+
+
 def tensors(model, arch):
-    config, layer_names = model.config, GEMMA_LAYER if "gemma" in arch else LAYER
+    config = model.config
+    layer_names = GEMMA_LAYER if "gemma" in arch else GPT_OSS_LAYER if arch == "gpt-oss" else LAYER
     for name, t in model.state_dict().items():
         stem, kind = name.rsplit(".", 1)
         t = t.numpy()
@@ -186,6 +227,11 @@ def tensors(model, arch):
             stem = OUTSIDE[stem]
         else:
             _, _, layer, part = stem.split(".", 3)
+            if part == "mlp.experts" and arch == "gpt-oss":
+                yield from gpt_oss_experts(layer, kind, t)
+                continue
+            if part == "self_attn":
+                part, kind = "self_attn.sinks", "weight"
             if part == "mlp.experts":
                 parts = np.split(t, 2, axis=1) if kind == "gate_up_proj" else [t]
                 for t, part in zip(parts, ["ffn_gate_exps", "ffn_up_exps"] if len(parts) == 2 else ["ffn_down_exps"]):
@@ -224,7 +270,7 @@ def write(path, model, arch, extra):
     w.add_token_scores([0.0] * VOCABULARY)
     w.add_token_types(kinds + [gguf.TokenType.NORMAL] * (VOCABULARY - 3))
     for name, t in tensors(model, arch):
-        w.add_tensor(name, t)
+        w.add_tensor(name, t, raw_dtype=MXFP4 if t.dtype == np.uint8 else None)
     w.write_header_to_file()
     w.write_kv_data_to_file()
     w.write_tensors_to_file()
@@ -238,7 +284,7 @@ def main(out, *names):
         torch.manual_seed(crc32(name.encode()))
         config._attn_implementation = config._experts_implementation = "eager"
         model = kind(config).eval()
-        randomize(model, "gemma" in arch)
+        randomize(model, arch)
         write(Path(out) / f"{name}.gguf", model, arch, extra)
         # A second text for a session whose context is the original one: other divisors.
         texts = [(TEXT, config.max_position_embeddings)]

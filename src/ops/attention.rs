@@ -65,7 +65,48 @@ impl Ops {
         y: impl Into<View<'a>>,
         shape: &AttentionShape,
     ) -> Result<()> {
-        const FUNCTION: &str = "Ops::attention";
+        self.attend(
+            target,
+            "Ops::attention",
+            cache,
+            q.into(),
+            None,
+            y.into(),
+            shape,
+        )
+    }
+
+    /// As [`Ops::attention`], with a sink for each head: `exp(sink)` is added to the sum of the exponentials that the softmax
+    /// divides by (Xiao et al. 2023, arXiv:2309.17453). `sinks` is `[heads]` of f32, in units of scores.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Ops::attention`], also for the sinks.
+    pub fn attention_with_sinks<'a>(
+        &self,
+        target: &mut dyn LaunchTarget,
+        cache: &KvCache,
+        q: impl Into<View<'a>>,
+        sinks: impl Into<View<'a>>,
+        y: impl Into<View<'a>>,
+        shape: &AttentionShape,
+    ) -> Result<()> {
+        const FUNCTION: &str = "Ops::attention_with_sinks";
+        let sinks = Some(sinks.into());
+        self.attend(target, FUNCTION, cache, q.into(), sinks, y.into(), shape)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn attend(
+        &self,
+        target: &mut dyn LaunchTarget,
+        function: &'static str,
+        cache: &KvCache,
+        q: View<'_>,
+        sinks: Option<View<'_>>,
+        y: View<'_>,
+        shape: &AttentionShape,
+    ) -> Result<()> {
         let AttentionShape {
             heads,
             rows,
@@ -80,7 +121,7 @@ impl Ops {
             capacity,
             head_size,
         } = *cache.shape();
-        let refused = |message| Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
+        let refused = |message| Err(Error::InvalidArgument(Failure::new(function, message)));
         if heads == 0 || heads % kv_heads != 0 {
             return refused(format!(
                 "heads ({heads}) must be a positive multiple of the cache's {kv_heads} heads"
@@ -92,21 +133,29 @@ impl Ops {
         if window == Some(0) {
             return refused("a window must have at least 1 key, not 0".to_owned());
         }
-        soft_cap.map_or(Ok(()), |cap| check_cap(FUNCTION, cap))?;
-        cache.check_rows(FUNCTION, past, rows)?;
+        soft_cap.map_or(Ok(()), |cap| check_cap(function, cap))?;
+        cache.check_rows(function, past, rows)?;
         // The keys that any row sees.
         let keys = match window {
             Some(window) => (past + rows).min(rows.saturating_sub(1).saturating_add(window)),
             None => past + rows,
         };
-        let bytes = bytes4(FUNCTION, "q", &[rows, heads, head_size])?;
+        let bytes = bytes4(function, "q", &[rows, heads, head_size])?;
         let read = keys * kv_heads * head_size * element.bytes();
-        let operands = [
-            Operand::read("q", q.into(), bytes, 4),
+        let all = [
+            Operand::read("q", q, bytes, 4),
             Operand::read("the keys", cache.keys(), cache.bytes(), 16).moving(read),
             Operand::read("the values", cache.values(), cache.bytes(), 16).moving(read),
-            Operand::write("y", y.into(), bytes, 16),
+            Operand::write("y", y, bytes, 16),
+            // The last one, which is left out without sinks.
+            Operand::read(
+                "the sinks",
+                sinks.unwrap_or(q),
+                bytes4(function, "the sinks", &[heads])?,
+                4,
+            ),
         ];
+        let operands = &all[..4 + usize::from(sinks.is_some())];
         if rows == 0 {
             return Ok(());
         }
@@ -115,9 +164,12 @@ impl Ops {
             let keys = (past + rows).min(window.unwrap_or(usize::MAX));
             Plan::vector(element, head_size, rows, keys)
         });
-        let kernel = plan.kernel.with(Constant::Bool(1, soft_cap.is_some()));
+        let kernel = plan
+            .kernel
+            .with(Constant::Bool(1, soft_cap.is_some()))
+            .with(Constant::Bool(2, sinks.is_some()));
         let launch = Launch {
-            function: FUNCTION,
+            function,
             pipeline: &self.pipelines.pipeline(kernel)?,
             arguments: Arguments {
                 rows: rows as u32,
@@ -130,7 +182,7 @@ impl Ops {
                 window: window.map_or(u32::MAX, |window| window.min(u32::MAX as usize) as u32),
                 cap: soft_cap.unwrap_or(1.0),
             },
-            operands: &operands,
+            operands,
             cost: Cost::new(element.name(), [4, rows, heads, keys, head_size]),
             threadgroup_memory: plan.shared_floats.next_multiple_of(4) * size_of::<f32>(),
             grid: Grid::Threadgroups {

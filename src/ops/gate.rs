@@ -19,6 +19,9 @@ pub enum Gate {
     /// `a / 2 * (1 + tanh(sqrt(2 / pi) * (a + 0.044715 * a^3)))`, of GeGLU: GELU's approximation (Hendrycks and Gimpel 2016,
     /// arXiv:1606.08415). Beyond -10 and 10 it is 0 and `a`.
     GeluTanh,
+    /// `min(a, 7) / (1 + exp(-1.702 * min(a, 7)))`, and `b` is not what it is multiplied by, but `1 + b`, with `b` clamped to -7
+    /// and 7: the gate of gpt-oss.
+    Clamped,
 }
 
 impl Gate {
@@ -27,6 +30,7 @@ impl Gate {
         match self {
             Gate::Silu => 0,
             Gate::GeluTanh => 1,
+            Gate::Clamped => 2,
         }
     }
 }

@@ -187,7 +187,7 @@ fn experts_that_cannot_be_are_refused() {
         experts: 4,
         used: 2,
     };
-    let error = refused(|encoder| ops().choose_experts(encoder, a, b, c, 9, &shape));
+    let error = refused(|encoder| ops().choose_experts(encoder, a, b, c, 65, &shape));
     assert!(matches!(error, Error::OutOfRange(_)), "{error}");
     let weight = matrix(&mut rng(51), WeightType::F32, 6, 4, 1.0, 0).weight;
     let epilogue = Epilogue::default();

@@ -83,6 +83,28 @@ fn the_gate_of_gelu_agrees_with_float64() {
 }
 
 #[test]
+fn the_clamped_gate_agrees_with_float64() {
+    let mut rng = rng(45);
+    for count in [1, 6, 1025] {
+        let mut numbers = || -> Vec<f32> {
+            let values = uniform(&mut rng, count);
+            values.into_iter().map(|value| value * 12.0).collect()
+        };
+        let (a, b) = (numbers(), numbers());
+        let y = Guarded::new(count);
+        let (a_buffer, b_buffer, gate) = (buffer(&a), buffer(&b), Gate::Clamped);
+        run(|encoder| ops().gate(encoder, gate, &a_buffer, &b_buffer, y.view(), count));
+        let exact = a.iter().zip(&b).map(|(a, b)| {
+            let (a, b) = (f64::from(*a).min(7.0), f64::from(*b).clamp(-7.0, 7.0));
+            let gate = a / (1.0 + (-1.702 * a).exp());
+            let allowed = gate.abs() * (b.abs() + 1.0) * (16.0 + 4.0 * a.abs()) * EPSILON;
+            (gate * (b + 1.0), allowed)
+        });
+        assert_close(&format!("{count} gates"), &y.read(), exact);
+    }
+}
+
+#[test]
 fn soft_caps_agree_with_float64() {
     let mut rng = rng(44);
     for (count, cap) in [(1, 30.0f32), (6, 1.0), (1025, 30.0), (255, 1e-3)] {

@@ -9,8 +9,14 @@ pub(super) struct Architecture {
     pub name: &'static str,
     pub pairing: RopePairing,
     pub gate: Gate,
-    /// Whether the products for queries, keys and values have a bias. If not, a file may still have biases.
-    pub has_qkv_bias: bool,
+    /// Which products have a bias. Others have one if the file has it.
+    pub biases: Biases,
+    /// Whether attention has sinks.
+    pub has_sinks: bool,
+    /// The name of the norm before feed-forward layers.
+    pub feed_forward_norm: &'static str,
+    /// Whether YaRN counts pairs in whole numbers.
+    pub has_whole_yarn: bool,
     /// Whether each head of the queries and keys is normed.
     pub has_head_norms: bool,
     /// Whether attention and feed-forward layers are normed before they are added to the residual stream.
@@ -42,6 +48,17 @@ pub(super) enum Windows {
     AllButOneOf(usize),
 }
 
+/// Which products have a bias.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Biases {
+    /// Those of which the file has it.
+    IfGiven,
+    /// Those for queries, keys and values.
+    QueryKeyValue,
+    /// All within layers.
+    All,
+}
+
 /// Whether the feed-forward layers are mixtures of experts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Experts {
@@ -58,7 +75,10 @@ const PLAIN: Architecture = Architecture {
     name: "llama",
     pairing: RopePairing::HalfSplit,
     gate: Gate::Silu,
-    has_qkv_bias: false,
+    biases: Biases::IfGiven,
+    has_sinks: false,
+    feed_forward_norm: "ffn_norm",
+    has_whole_yarn: true,
     has_head_norms: false,
     has_post_norms: false,
     has_scales: false,
@@ -89,7 +109,7 @@ const ALL: &[Architecture] = &[
     },
     Architecture {
         name: "qwen2",
-        has_qkv_bias: true,
+        biases: Biases::QueryKeyValue,
         ..PLAIN
     },
     Architecture {
@@ -100,6 +120,17 @@ const ALL: &[Architecture] = &[
     Architecture {
         name: "qwen3moe",
         has_head_norms: true,
+        experts: Experts::Always,
+        ..PLAIN
+    },
+    Architecture {
+        name: "gpt-oss",
+        gate: Gate::Clamped,
+        biases: Biases::All,
+        has_sinks: true,
+        feed_forward_norm: "post_attention_norm",
+        has_whole_yarn: false,
+        windows: Windows::AllButOneOf(2),
         experts: Experts::Always,
         ..PLAIN
     },

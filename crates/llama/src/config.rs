@@ -2,7 +2,7 @@
 
 use metal_bridge::ops::{ExpertShape, Gate, MAX_HEAD_SIZE, RopePairing};
 
-use super::architecture::{Architecture, Experts, Windows};
+use super::architecture::{Architecture, Biases, Experts, Windows};
 use super::error::{Error, Result};
 use super::gguf::{Gguf, Required};
 use super::keys::{Keys, checked_dimension};
@@ -71,7 +71,9 @@ pub struct LayerConfig {
 /// Parts that layers have in some architectures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Parts {
-    pub qkv_bias: bool,
+    pub biases: Biases,
+    pub sinks: bool,
+    pub feed_forward_norm: &'static str,
     pub head_norms: bool,
     pub post_norms: bool,
 }
@@ -141,7 +143,9 @@ impl ModelConfig {
             logit_scale: scale("logit_scale")?.recip(),
             logit_soft_cap: soft_cap("final_logit_softcapping")?,
             parts: Parts {
-                qkv_bias: architecture.has_qkv_bias,
+                biases: architecture.biases,
+                sinks: architecture.has_sinks,
+                feed_forward_norm: architecture.feed_forward_norm,
                 head_norms: architecture.has_head_norms,
                 post_norms: architecture.has_post_norms,
             },
@@ -250,7 +254,9 @@ fn ropes(
     context: usize,
     gguf: &Gguf,
 ) -> Result<Vec<RopeConfig>> {
-    let mut ropes = vec![RopeConfig::from_keys(keys, context, has_long_rope(gguf))?];
+    let is_whole = architecture.has_whole_yarn;
+    let has_long = has_long_rope(gguf);
+    let mut ropes = vec![RopeConfig::from_keys(keys, context, has_long, is_whole)?];
     if let Some(base) = architecture.window_rope_base {
         ropes.push(RopeConfig {
             base: keys.optional_float("rope.freq_base_swa")?.unwrap_or(base),

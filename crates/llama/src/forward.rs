@@ -136,7 +136,14 @@ impl<'a> Pass<'a> {
             soft_cap: config.attention_soft_cap,
         };
         self.dispatch_at_position(|ops, target| {
-            ops.attention(target, cache, &scratch.queries, &scratch.attended, &shape)
+            let (queries, attended) = (&scratch.queries, &scratch.attended);
+            match &layer.sinks {
+                None => ops.attention(target, cache, queries, attended, &shape),
+                Some(sinks) => {
+                    let sinks = sinks.view();
+                    ops.attention_with_sinks(target, cache, queries, sinks, attended, &shape)
+                }
+            }
         })?;
         self.barrier()?;
         let (output, norm) = (&layer.attention_output, &layer.attention_post_norm);

@@ -115,8 +115,19 @@ impl<'a> Loader<'a> {
         Ok(Vector { buffer, offset })
     }
 
+    /// Vectors of so many elements, one after the other.
+    pub fn vectors(&mut self, name: &str, count: usize, length: usize) -> Result<Vector> {
+        let tensor = self.f32_tensor(name, &[length as u64, count as u64])?;
+        let (buffer, offset) = self.locate(tensor)?;
+        Ok(Vector { buffer, offset })
+    }
+
     fn f32_vector(&mut self, name: &str, length: usize) -> Result<&'a TensorInfo> {
-        let tensor = self.tensor(name, &[length as u64])?;
+        self.f32_tensor(name, &[length as u64])
+    }
+
+    fn f32_tensor(&mut self, name: &str, shape: &[u64]) -> Result<&'a TensorInfo> {
+        let tensor = self.tensor(name, shape)?;
         match tensor.element_type() {
             TensorType::F32 => Ok(tensor),
             element_type => Err(Error::UnsupportedType {

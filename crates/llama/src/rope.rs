@@ -56,6 +56,8 @@ pub struct Yarn {
     pub fast: f32,
     /// Up to so many turns, frequencies are slow.
     pub slow: f32,
+    /// Whether the pairs that turn so often are counted in whole numbers.
+    pub is_whole: bool,
 }
 
 impl Yarn {
@@ -66,8 +68,11 @@ impl Yarn {
             let length = self.original_context as f64 / (f64::from(turns) * TAU);
             dimensions as f64 * length.ln() / (2.0 * base.ln())
         };
-        let first = pair_of(self.fast).floor().max(0.0);
-        let last = pair_of(self.slow).ceil().min(dimensions as f64 - 1.0);
+        let [mut first, mut last] = [self.fast, self.slow].map(pair_of);
+        if self.is_whole {
+            (first, last) = (first.floor(), last.ceil());
+        }
+        let (first, last) = (first.max(0.0), last.min(dimensions as f64 - 1.0));
         let width = if last == first { 0.001 } else { last - first };
         let divisor = |pair: usize| {
             let slowness = ((pair as f64 - first) / width).clamp(0.0, 1.0);
@@ -78,7 +83,12 @@ impl Yarn {
 }
 
 impl RopeConfig {
-    pub(super) fn from_keys(keys: &Keys<'_>, context: usize, has_long: bool) -> Result<Self> {
+    pub(super) fn from_keys(
+        keys: &Keys<'_>,
+        context: usize,
+        has_long: bool,
+        is_whole: bool,
+    ) -> Result<Self> {
         const ORIGINAL_CONTEXT: &str = "rope.scaling.original_context_length";
         const FACTOR: &str = "rope.scaling.factor";
         let kind = keys.text("rope.scaling.type")?;
@@ -109,6 +119,7 @@ impl RopeConfig {
                     original_context: original_context.unwrap_or(context),
                     fast: turns("rope.scaling.yarn_beta_fast", 32.0)?,
                     slow: turns("rope.scaling.yarn_beta_slow", 1.0)?,
+                    is_whole,
                 })
             }
             Some(other) => {

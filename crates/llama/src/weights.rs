@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use super::architecture::Biases;
 use super::config::{LayerConfig, ModelConfig};
 use super::error::{Error, Result};
 use super::gguf::Gguf;
@@ -65,6 +66,8 @@ pub(super) struct LayerWeights {
     pub value: Linear,
     /// The norms of each head of the queries, and of the keys.
     pub head_norms: Option<[Vector; 2]>,
+    /// A score of each head that no key has.
+    pub sinks: Option<Vector>,
     pub attention_output: Linear,
     pub attention_post_norm: Option<Vector>,
     pub feed_forward_norm: Vector,
@@ -181,12 +184,21 @@ impl LayerWeights {
                 ]),
                 false => None,
             },
-            attention_output: parts.linear("attn_output", width, config.query_width())?,
+            sinks: match has.sinks {
+                true => Some(parts.norm("attn_sinks", config.heads)?),
+                false => None,
+            },
+            attention_output: parts.linear(
+                "attn_output",
+                width,
+                config.query_width(),
+                has.biases == Biases::All,
+            )?,
             attention_post_norm: match has.post_norms {
                 true => Some(parts.norm("post_attention_norm", width)?),
                 false => None,
             },
-            feed_forward_norm: parts.norm("ffn_norm", width)?,
+            feed_forward_norm: parts.norm(has.feed_forward_norm, width)?,
             feed_forward: match config.experts {
                 None => parts.feed_forward(config)?,
                 Some(experts) => parts.experts(config, experts)?,
@@ -210,6 +222,7 @@ impl Parts<'_, '_> {
         format!("blk.{}.{part}", self.layer)
     }
 
+    /// The weights of a norm, or another vector of that kind of name.
     fn norm(&mut self, part: &str, length: usize) -> Result<Vector> {
         let name = self.name(&format!("{part}.weight"));
         self.loader.vector(&name, length)
@@ -225,9 +238,15 @@ impl Parts<'_, '_> {
         self.loader.matrix(&name, rows, columns)
     }
 
-    /// A matrix, with a bias if the file has it.
-    fn linear(&mut self, part: &str, rows: usize, columns: usize) -> Result<Linear> {
-        let has_bias = self.loader.has(&self.name(&format!("{part}.bias")));
+    /// A matrix, with a bias if it needs one or the file has it.
+    fn linear(
+        &mut self,
+        part: &str,
+        rows: usize,
+        columns: usize,
+        needs_bias: bool,
+    ) -> Result<Linear> {
+        let has_bias = needs_bias || self.has_bias(part);
         Ok(Linear {
             weight: self.matrix(part, rows, columns)?,
             bias: match has_bias {
@@ -235,6 +254,10 @@ impl Parts<'_, '_> {
                 false => None,
             },
         })
+    }
+
+    fn has_bias(&self, part: &str) -> bool {
+        self.loader.has(&self.name(&format!("{part}.bias")))
     }
 
     /// Three matrices, or the rows of one.
@@ -247,19 +270,12 @@ impl Parts<'_, '_> {
             let rows = |part: usize| fused.rows_of(ends[part]..ends[part + 1]);
             return Ok([rows(0)?, rows(1)?, rows(2)?].map(Linear::plain));
         }
-        let mut all = [
-            self.linear("attn_q", queries, width)?,
-            self.linear("attn_k", keys, width)?,
-            self.linear("attn_v", keys, width)?,
-        ];
-        if config.parts.qkv_bias {
-            for (linear, part) in all.iter_mut().zip(["attn_q", "attn_k", "attn_v"]) {
-                if linear.bias.is_none() {
-                    linear.bias = Some(self.bias(part, linear.weight.rows())?);
-                }
-            }
-        }
-        Ok(all)
+        let needs_bias = config.parts.biases != Biases::IfGiven;
+        Ok([
+            self.linear("attn_q", queries, width, needs_bias)?,
+            self.linear("attn_k", keys, width, needs_bias)?,
+            self.linear("attn_v", keys, width, needs_bias)?,
+        ])
     }
 
     fn feed_forward(&mut self, config: &ModelConfig) -> Result<FeedForward> {
@@ -268,17 +284,24 @@ impl Parts<'_, '_> {
             router: None,
             gate,
             up,
-            down: self.linear("ffn_down", config.width, config.feed_forward)?,
+            down: self.linear("ffn_down", config.width, config.feed_forward, false)?,
         })
     }
 
     fn experts(&mut self, config: &ModelConfig, shape: ExpertShape) -> Result<FeedForward> {
         let (width, feed_forward) = (config.width, config.feed_forward);
-        let router = self.linear("ffn_gate_inp", shape.experts, width)?;
+        let (needs_bias, count) = (config.parts.biases == Biases::All, shape.experts);
+        let router = self.linear("ffn_gate_inp", count, width, needs_bias)?;
         let mut of_all = |part: &str, rows, columns| -> Result<Linear> {
-            let name = self.name(&format!("{part}.weight"));
-            let all = self.loader.matrices(&name, shape.experts, rows, columns)?;
-            Ok(Linear::plain(all))
+            let [weight, bias] =
+                ["weight", "bias"].map(|kind| self.name(&format!("{part}.{kind}")));
+            Ok(Linear {
+                weight: self.loader.matrices(&weight, count, rows, columns)?,
+                bias: match needs_bias {
+                    true => Some(self.loader.vectors(&bias, count, rows)?),
+                    false => None,
+                },
+            })
         };
         Ok(FeedForward {
             gate: of_all("ffn_gate_exps", feed_forward, width)?,
@@ -297,8 +320,8 @@ impl Parts<'_, '_> {
             return Ok([rows(0)?, rows(feed_forward)?].map(Linear::plain));
         }
         Ok([
-            self.linear("ffn_gate", feed_forward, width)?,
-            self.linear("ffn_up", feed_forward, width)?,
+            self.linear("ffn_gate", feed_forward, width, false)?,
+            self.linear("ffn_up", feed_forward, width, false)?,
         ])
     }
 }

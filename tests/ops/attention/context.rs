@@ -12,6 +12,8 @@ pub struct Context {
     pub scale: f32,
     pub window: Option<usize>,
     pub soft_cap: Option<f32>,
+    /// One for each head, or none.
+    pub sinks: Vec<f32>,
     pub q: Vec<f32>,
     pub k: Vec<f32>,
     pub v: Vec<f32>,
@@ -35,6 +37,7 @@ impl Context {
             scale: 1.0 / (shape.head_size as f32).sqrt(),
             window: None,
             soft_cap: None,
+            sinks: Vec::new(),
             q,
             k,
             v,
@@ -80,7 +83,9 @@ impl Context {
             }
             let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let weights: Vec<f64> = scores.iter().map(|score| (score - largest).exp()).collect();
-            let total: f64 = weights.iter().sum();
+            let sink =
+                (self.sinks.get(head)).map_or(0.0, |&sink| (f64::from(sink) - largest).exp());
+            let total = weights.iter().sum::<f64>() + sink;
             // Errors of a score and of its exponential scale its weight; sums add theirs.
             let allowed = 2.0 * score_error + (32.0 + 2.0 * (row as f64 + 1.0).sqrt()) * EPSILON;
             for element in 0..head_size {
@@ -126,7 +131,13 @@ impl Context {
             };
             run(|encoder| {
                 ops().kv_append(encoder, &cache, &k, &v, rows, past)?;
-                ops().attention(encoder, &cache, &q, y.view(), &shape)
+                match self.sinks.as_slice() {
+                    [] => ops().attention(encoder, &cache, &q, y.view(), &shape),
+                    sinks => {
+                        let sinks = &buffer(sinks);
+                        ops().attention_with_sinks(encoder, &cache, &q, sinks, y.view(), &shape)
+                    }
+                }
             });
             let exact = (past..past + rows).flat_map(|row| self.exact_row(row));
             assert_close(&format!("{:?}, {shape:?}", self.shape), &y.read(), exact);

@@ -1,4 +1,4 @@
-//! Attention of some models: windows and soft caps.
+//! Attention of some models: windows, soft caps and sinks.
 
 use super::ELEMENTS;
 use super::context::{Context, shape};
@@ -57,6 +57,20 @@ fn soft_caps_agree_with_float64() {
             context.check(&[40, 1, 3, 16]);
             context.window = Some(11);
             context.check(&[40, 1, 3, 16]);
+        }
+    }
+}
+
+/// Sinks far below the scores, among them, and far above: then next to nothing is left of the values.
+#[test]
+fn sinks_agree_with_float64() {
+    for element in ELEMENTS {
+        for head_size in [32, 20] {
+            let mut context = Context::random(shape(element, 2, 150, head_size), 4, 2.0);
+            context.sinks = vec![-30.0, 0.3, 2.0, 30.0];
+            context.check(&[45, 1, 3, 32, 1, 9, 59]);
+            context.window = Some(11);
+            context.check(&[45, 1, 3, 32, 1, 9, 59]);
         }
     }
 }

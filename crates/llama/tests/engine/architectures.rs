@@ -16,7 +16,7 @@ const TOLERANCE: f64 = 1e-5;
 const ROUNDED: f64 = 1e-3;
 
 /// The fixtures' names.
-const ALL: [&str; 13] = [
+const ALL: [&str; 14] = [
     "llama3",
     "llama-linear",
     "llama-yarn",
@@ -25,6 +25,7 @@ const ALL: [&str; 13] = [
     "qwen3",
     "mixtral",
     "qwen3moe",
+    "gpt-oss",
     "smollm3",
     "granite",
     "phi3",
