@@ -55,8 +55,12 @@ impl Scratch {
         context: usize,
         batch: usize,
     ) -> Result<Self> {
-        let buffer = |count: usize, mode| device.new_buffer(count * size_of::<f32>(), mode);
-        let rows = |columns: usize| buffer(batch * columns, StorageMode::Private);
+        // A product that is too large for a buffer is refused as one.
+        let buffer = |count: usize, mode| {
+            let bytes = count.saturating_mul(size_of::<f32>());
+            device.new_buffer(bytes, mode)
+        };
+        let rows = |columns: usize| buffer(batch.saturating_mul(columns), StorageMode::Private);
         // A feed-forward layer computes as many rows as experts are used.
         let used = config.experts.map_or(1, |experts| experts.used);
         let experts = config.experts.map(|shape| {
@@ -64,7 +68,7 @@ impl Scratch {
                 logits: rows(shape.experts)?,
                 chosen: rows(used)?,
                 shares: rows(used)?,
-                given: rows(used * config.width)?,
+                given: rows(used.saturating_mul(config.width))?,
             })
         });
         Ok(Self {
@@ -76,8 +80,8 @@ impl Scratch {
             keys: rows(config.kv_width())?,
             values: rows(config.kv_width())?,
             attended: rows(config.query_width())?,
-            gate: rows(used * config.feed_forward)?,
-            up: rows(used * config.feed_forward)?,
+            gate: rows(used.saturating_mul(config.feed_forward))?,
+            up: rows(used.saturating_mul(config.feed_forward))?,
             experts: experts.transpose()?,
             logits: buffer(config.vocabulary, StorageMode::Shared)?,
             best: buffer(1, StorageMode::Shared)?,
