@@ -141,7 +141,7 @@ fn results_are_added_to_what_is_there() {
 fn biases_and_scales_agree_with_float64() {
     let mut rng = rng(10);
     let (n, k, scale) = (67, 96, 0.3f32);
-    for kind in THOROUGH {
+    for kind in [WeightType::F32, WeightType::Q8_0] {
         for m in [1, 4, 12, 70] {
             let w = matrix(&mut rng, kind, n, k, 1.0, 0);
             let (x, start, bias) = (
@@ -150,23 +150,22 @@ fn biases_and_scales_agree_with_float64() {
                 uniform(&mut rng, n),
             );
             let (x_buffer, bias_buffer) = (buffer(&x), buffer_at(4, &bias));
-            for (ops, accumulate) in both().iter().flat_map(|ops| [(ops, false), (ops, true)]) {
+            for ops in both() {
                 let y = Guarded::holding(&start);
                 let epilogue = Epilogue {
                     bias: Some(View::new(&bias_buffer, 4)),
                     scale,
-                    accumulate,
+                    accumulate: true,
                 };
                 run(|encoder| {
                     ops.linear_with(encoder, &w.weight, &x_buffer, y.view(), m, &epilogue)
                 });
                 let exact = reference(&w, &x, &[]).enumerate().map(|(index, product)| {
                     let (bias, start) = (f64::from(bias[index % n]), f64::from(start[index]));
-                    let scaled = f64::from(scale) * (product.0 + bias);
-                    let sum = scaled + if accumulate { start } else { 0.0 };
+                    let sum = start + f64::from(scale) * (product.0 + bias);
                     (sum, product.1 + 4.0 * EPSILON * (bias.abs() + start.abs()))
                 });
-                assert_close(&format!("{kind:?}, m {m}, {accumulate}"), &y.read(), exact);
+                assert_close(&format!("{kind:?}, m {m}"), &y.read(), exact);
             }
         }
     }
