@@ -9,8 +9,8 @@ use super::gguf::{Array, Gguf, Required, Value};
 /// The largest dimension of a model: products of two fit into 64 bits, and kernels count in 32 bits.
 const MAX_DIMENSION: u64 = 1 << 24;
 
-/// Keys that change nothing: the number of tokens is that of the embeddings, and how a model was trained does not matter.
-const WITHOUT_EFFECT: [&str; 2] = ["vocab_size", "rope.scaling.finetuned"];
+/// Keys that change nothing: the number of tokens is that of the embeddings, and what a model was made of does not matter.
+const WITHOUT_EFFECT: [&str; 3] = ["vocab_size", "rope.scaling.finetuned", "tensor_data_layout"];
 
 /// The keys that begin with the name of an architecture, by what comes after it.
 pub(super) struct Keys<'a> {
