@@ -6,9 +6,9 @@ use crate::error::{Error, Failure, Result};
 use crate::metal::device::Size;
 use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{KernelName, SIMD_WIDTH};
-use crate::ops::product::{Chosen, Product};
+use crate::ops::product::{Chosen, Epilogue, Product};
 use crate::ops::shader::Shader;
-use crate::ops::{Epilogue, LaunchTarget, Ops, View, Weight};
+use crate::ops::{LaunchTarget, Ops, View, Weight};
 
 /// How many experts there are, and how many of them a row goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,39 +1,8 @@
 //! Products with a weight matrix.
 
 use crate::error::{Error, Failure, Result};
-use crate::ops::product::Product;
+use crate::ops::product::{Epilogue, Product};
 use crate::ops::{DataType, LaunchTarget, Ops, Tensor, View, Weight};
-
-/// What [`Ops::linear_with`] makes of a product: `y = [y +] scale * (x . W^T [+ bias])`.
-#[derive(Debug, Clone, Copy)]
-pub struct Epilogue<'a> {
-    /// Added to each row: `[weight.rows()]` of f32.
-    pub bias: Option<View<'a>>,
-    /// What the product is multiplied by, its bias too.
-    pub scale: f32,
-    /// Whether what `y` holds already is added.
-    pub accumulate: bool,
-}
-
-impl Default for Epilogue<'_> {
-    /// The product alone.
-    fn default() -> Self {
-        Epilogue {
-            bias: None,
-            scale: 1.0,
-            accumulate: false,
-        }
-    }
-}
-
-impl Epilogue<'_> {
-    /// The product, added to what `y` holds already.
-    pub const ADD: Epilogue<'static> = Epilogue {
-        bias: None,
-        scale: 1.0,
-        accumulate: true,
-    };
-}
 
 impl Ops {
     /// `y = x . W^T`: `x` is `[m, weight.columns()]`, `y` is `[m, weight.rows()]`, both f32.

@@ -7,7 +7,7 @@ use crate::metal::device::Size;
 use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
-use crate::ops::{Epilogue, LaneExecution, LaunchTarget, Ops, View, Weight, WeightType};
+use crate::ops::{LaneExecution, LaunchTarget, Ops, View, Weight, WeightType};
 
 /// Up to this many rows of x the matrix-vector kernels are used: they read the weights once for four rows.
 const MATVEC_MAX_ROWS: usize = 8;
@@ -28,6 +28,37 @@ struct Arguments {
     scale: f32,
     experts: u32,
     products_of_x: u32,
+}
+
+/// What [`Ops::linear_with`] makes of a product: `y = [y +] scale * (x . W^T [+ bias])`.
+#[derive(Debug, Clone, Copy)]
+pub struct Epilogue<'a> {
+    /// Added to each row: `[weight.rows()]` of f32.
+    pub bias: Option<View<'a>>,
+    /// What the product is multiplied by, its bias too.
+    pub scale: f32,
+    /// Whether what `y` holds already is added.
+    pub accumulate: bool,
+}
+
+impl Default for Epilogue<'_> {
+    /// The product alone.
+    fn default() -> Self {
+        Epilogue {
+            bias: None,
+            scale: 1.0,
+            accumulate: false,
+        }
+    }
+}
+
+impl Epilogue<'_> {
+    /// The product, added to what `y` holds already.
+    pub const ADD: Epilogue<'static> = Epilogue {
+        bias: None,
+        scale: 1.0,
+        accumulate: true,
+    };
 }
 
 /// One product: what it multiplies, and what becomes of the result.

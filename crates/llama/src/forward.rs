@@ -2,9 +2,9 @@
 
 use super::config::ModelConfig;
 use super::error::Result;
+use super::frequencies::Rope;
 use super::loader::Vector;
 use super::model::Model;
-use super::rope::Rope;
 use super::scratch::{ExpertScratch, Scratch};
 use super::weights::{FeedForward, LayerWeights, Linear, OutputWeights, Weights};
 use metal_bridge::Buffer;

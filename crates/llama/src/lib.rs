@@ -35,6 +35,7 @@ mod architecture;
 mod config;
 mod error;
 mod forward;
+mod frequencies;
 mod generate;
 pub mod gguf;
 mod keys;

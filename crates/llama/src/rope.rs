@@ -2,19 +2,13 @@
 
 use std::f64::consts::TAU;
 
-use super::config::ModelConfig;
 use super::error::{Error, Result};
 use super::gguf::Gguf;
 use super::keys::Keys;
-use super::loader::Loader;
 use metal_bridge::ops::rope_frequencies;
-use metal_bridge::{Buffer, Device, StorageMode};
 
-/// Divisors of the frequencies, one for each pair.
-const DIVISORS: &str = "rope_freqs.weight";
-/// Those of sessions up to the original context, and of longer ones.
-const SHORT_DIVISORS: &str = "rope_factors_short.weight";
-const LONG_DIVISORS: &str = "rope_factors_long.weight";
+/// Divisors of the frequencies for sessions that are longer than the original context.
+pub(super) const LONG_DIVISORS: &str = "rope_factors_long.weight";
 
 /// A rotary embedding: its frequencies, and their scaling.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -137,7 +131,11 @@ impl RopeConfig {
     }
 
     /// The angle by which each pair of `dimensions` turns from one position to the next.
-    fn frequencies(&self, dimensions: usize, divisors: Option<&[f32]>) -> Result<Vec<f32>> {
+    pub(super) fn frequencies(
+        &self,
+        dimensions: usize,
+        divisors: Option<&[f32]>,
+    ) -> Result<Vec<f32>> {
         let base = f64::from(self.base);
         let frequencies = match self.scaling {
             RopeScaling::Linear { factor } => {
@@ -159,52 +157,4 @@ impl RopeConfig {
 /// Whether the file has divisors for long sessions.
 pub(super) fn has_long_rope(gguf: &Gguf) -> bool {
     gguf.tensor(LONG_DIVISORS).is_ok()
-}
-
-/// A rotary embedding's frequencies on a device.
-#[derive(Debug)]
-pub(super) struct Rope {
-    frequencies: Buffer,
-    /// Those of sessions with a longer context than this.
-    long: Option<(usize, Buffer)>,
-    /// What rotated elements are multiplied by.
-    pub magnitude: f32,
-}
-
-impl Rope {
-    /// The frequencies of a session that has room for so many tokens.
-    pub fn frequencies(&self, context: usize) -> &Buffer {
-        match &self.long {
-            Some((original_context, long)) if context > *original_context => long,
-            _ => &self.frequencies,
-        }
-    }
-}
-
-/// The rotary embeddings of a model, with the divisors that its file has.
-pub(super) fn load_ropes(
-    device: &Device,
-    loader: &mut Loader<'_>,
-    config: &ModelConfig,
-) -> Result<Vec<Rope>> {
-    let mut make = |rope: &RopeConfig| {
-        let mut buffer = |name: &str| -> Result<Buffer> {
-            let divisors = loader.optional_floats(name, config.pairs())?;
-            let frequencies = rope.frequencies(config.rope_dim, divisors.as_deref())?;
-            Ok(device.new_buffer_with_data(&frequencies, StorageMode::Shared)?)
-        };
-        let (frequencies, long) = match rope.scaling {
-            RopeScaling::LongRope { original_context } => {
-                let long = buffer(LONG_DIVISORS)?;
-                (buffer(SHORT_DIVISORS)?, Some((original_context, long)))
-            }
-            _ => (buffer(DIVISORS)?, None),
-        };
-        Ok(Rope {
-            frequencies,
-            long,
-            magnitude: rope.magnitude,
-        })
-    };
-    config.ropes.iter().map(&mut make).collect()
 }

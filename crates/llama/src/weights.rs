@@ -6,9 +6,9 @@ use std::ops::Range;
 use super::architecture::Biases;
 use super::config::{LayerConfig, ModelConfig};
 use super::error::{Error, Result};
+use super::frequencies::{Rope, load_ropes};
 use super::gguf::Gguf;
 use super::loader::{Loader, Vector};
-use super::rope::{Rope, load_ropes};
 use metal_bridge::Device;
 use metal_bridge::ops::{Epilogue, ExpertShape, Weight};
 
