@@ -60,14 +60,21 @@ void find_used_arguments(smtl_kernel &kernel) {
     }
 }
 
+/* The kernel, the functions that are linked with it, and dynamic libraries. */
+ptrdiff_t count_parts(const smtl_kernel &kernel) {
+    ptrdiff_t parts = 1;
+    while (smtl_kernel_find_function(&kernel, uint32_t(parts - 1)) != nullptr) ++parts;
+    for (uint32_t i = 0; i < SMTL_DYNAMIC_LIBRARIES; ++i)
+        parts += dlsym(kernel.handle, ("smtl_library_" + std::to_string(i)).c_str()) != nullptr;
+    return parts;
+}
+
 /* Clang's instrumentation lists the constants of each part in an initialiser, which this calls instead of the loader.
  * Any further initialiser would come from the source, and is refused. */
 bool list_globals(const smtl_kernel &kernel, const smtl_sanitized_globals &listed, std::vector<uintptr_t> &entries) {
     constexpr size_t words = 8; /* of an entry */
-    ptrdiff_t parts = 1;
-    while (smtl_kernel_find_function(&kernel, uint32_t(parts - 1)) != nullptr) ++parts;
     const auto *const list = static_cast<const smtl_global_lister *>(dlsym(kernel.handle, "smtl_lister"));
-    if (list == nullptr || list->end - list->begin > parts) return false;
+    if (list == nullptr || list->end - list->begin > count_parts(kernel)) return false;
     for (auto lister = list->begin; lister != list->end; ++lister) {
         (*lister)();
         entries.insert(entries.end(), listed.entries, listed.entries + listed.count * words);

@@ -16,10 +16,7 @@
 #import "framework/sync/SMTLEvent.h"
 #import "support/SMTLError.h"
 #include "support/settings.h"
-#import <Metal/MTLDynamicLibrary.h>
 #include <pthread.h>
-
-NSErrorDomain const MTLDynamicLibraryDomain = @"MTLDynamicLibraryDomain";
 
 #define DEFAULT_COMMAND_BUFFERS 64
 
@@ -218,22 +215,6 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
 }
 
 /* --- What the software Metal has not ------------------------------------------------------------------------------ */
-
-- (id<MTLDynamicLibrary>)refuseDynamicLibrary:(NSError **)error {
-    SMTLStoreError(error, SMTLMakeError(MTLDynamicLibraryDomain, MTLDynamicLibraryErrorUnsupported,
-                                        @"the device answers NO to supportsDynamicLibraries"));
-    return nil;
-}
-
-- (id<MTLDynamicLibrary>)newDynamicLibrary:(id<MTLLibrary>)library error:(NSError **)error {
-    (void)library;
-    return [self refuseDynamicLibrary:error];
-}
-
-- (id<MTLDynamicLibrary>)newDynamicLibraryWithURL:(NSURL *)url error:(NSError **)error {
-    (void)url;
-    return [self refuseDynamicLibrary:error];
-}
 
 - (id<MTLFunctionHandle>)functionHandleWithFunction:(id<MTLFunction>)function {
     (void)function;

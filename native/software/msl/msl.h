@@ -24,6 +24,13 @@ typedef enum {
     SMTL_MATH_FAST
 } smtl_math_mode;
 
+/* Which functions of a source other libraries may call: none unless it becomes a dynamic library. */
+typedef enum {
+    SMTL_EXPORTS_NONE,
+    SMTL_EXPORTS_MARKED, /* those with __attribute__((visibility("default"))) */
+    SMTL_EXPORTS_ALL /* but for those with __attribute__((visibility("hidden"))) */
+} smtl_exports;
+
 typedef struct {
     const smtl_macro *macros;
     size_t macro_count;
@@ -33,6 +40,7 @@ typedef struct {
     size_t include_path_count;
     const char *name; /* what diagnostics call the source; NULL: "program_source" */
     bool enable_logging; /* what kernels log goes where the launch says */
+    smtl_exports exports;
 } smtl_compile_options;
 
 /* Whether there is a version of the language with that number, as MTLLanguageVersion has it. */
@@ -136,20 +144,33 @@ typedef struct {
     size_t count;
 } smtl_linked_function;
 
-/* Generates machine code for one kernel with its constants fixed. Returns a malloc'd path of a shared object in the
- * cache, for smtl_kernel_load with entry "smtl_entry"; NULL and a malloc'd `*log` on error. */
-char *smtl_library_specialize(smtl_library *library, const char *function, const smtl_constant_value *values,
-                              size_t count, char **log);
+/* A library that was compiled to export functions; its name is for messages. */
+typedef struct {
+    smtl_library *library;
+    const char *install_name;
+} smtl_dynamic_library;
 
-/* The same with functions that are linked in, which may be of other libraries: the shared object has them as
- * "smtl_function_0" and so on. */
-char *smtl_library_specialize_linked(smtl_library *library, const char *function, const smtl_constant_value *values,
-                                     size_t count, const smtl_linked_function *linked, size_t linked_count, char **log);
+/* What becomes one with a kernel. */
+typedef struct {
+    const smtl_linked_function *functions; /* which may be of other libraries */
+    size_t function_count;
+    const smtl_dynamic_library *libraries; /* in which what the kernel's library only declares is looked up, in order */
+    size_t library_count;
+} smtl_linking;
+
+/* Generates machine code for one kernel with its constants fixed. Returns a malloc'd path of a shared object in the
+ * cache, for smtl_kernel_load with entry "smtl_entry"; NULL and a malloc'd `*log` on error. It has the functions of
+ * `linking`, which may be NULL, as "smtl_function_0" and so on. */
+char *smtl_library_specialize(smtl_library *library, const char *function, const smtl_constant_value *values,
+                              size_t count, const smtl_linking *linking, char **log);
 
 /* The name of that machine code, without making it: what has one name is the same code. malloc'd; NULL and a malloc'd
  * `*log` if there is no such function or a value does not fit. */
 char *smtl_library_specialization_name(smtl_library *library, const char *function, const smtl_constant_value *values,
-                                       size_t count, char **log);
+                                       size_t count, const smtl_linking *linking, char **log);
+
+/* Generates machine code for what the library exports; false and a malloc'd `*log` on error. */
+bool smtl_library_check_exports(smtl_library *library, char **log);
 
 /* Puts machine code that smtl_library_specialize has once made into the cache under its name; what is there already
  * stays. False if the name is none of ours or the disk failed. */

@@ -10,6 +10,7 @@
 #include "passes/checks/recursion.h"
 #include "passes/checks/refusals.h"
 #include "passes/components.h"
+#include "passes/exported_functions.h"
 #include "passes/spaces/conditionals.h"
 #include "passes/function_constants/conditions.h"
 #include "passes/function_constants/constant_variables.h"
@@ -34,13 +35,14 @@ namespace smtl::msl {
 namespace {
 
 // Each pass says in its header what it needs and what holds after it.
-void run_passes(Source &source, Translation &translation) {
+void run_passes(Source &source, Translation &translation, Exports exports) {
     const bool checking = source.checking();
     refuse_what_metal_has_not(source);
     erase_metal_attributes(source);
 
     Declarations declarations = read_declarations(source);
     merge_members(source, declarations);
+    mark_exported_functions(source, declarations, exports);
     if (!checking) edit_parameter_spaces(source, declarations);
     edit_kernel_heads(source, declarations);
     const ThreadgroupVariables variables = allocate_threadgroup_variables(source, declarations);
@@ -71,7 +73,7 @@ void run_passes(Source &source, Translation &translation) {
 
 }  // namespace
 
-Translation translate(std::string_view preprocessed, Purpose purpose) {
+Translation translate(std::string_view preprocessed, Purpose purpose, Exports exports) {
     Source source(preprocessed, purpose == Purpose::check);
     Translation translation;
     translation.source = preprocessed;
@@ -80,7 +82,7 @@ Translation translate(std::string_view preprocessed, Purpose purpose) {
         translation.problems = {std::move(*problem)};
         return translation;
     }
-    run_passes(source, translation);
+    run_passes(source, translation, exports);
     for (Index i = 0; i < source.size(); ++i)
         translation.thread_elements = translation.thread_elements || source[i].is("thread_elements");
     translation.problems = source.problems();

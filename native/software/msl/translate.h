@@ -15,6 +15,7 @@ enum class Purpose {
     check
 };
 
-Translation translate(std::string_view preprocessed, Purpose purpose = Purpose::execute);
+Translation translate(std::string_view preprocessed, Purpose purpose = Purpose::execute,
+                      Exports exports = Exports::none);
 
 }  // namespace smtl::msl

@@ -18,6 +18,7 @@ static const char *const class_names[SMTL_OBJECT_CLASS_COUNT] = {
     [SMTL_OBJECT_FUNCTION] = "function",
     [SMTL_OBJECT_COMPUTE_PIPELINE] = "compute pipeline",
     [SMTL_OBJECT_VISIBLE_FUNCTION_TABLE] = "visible function table",
+    [SMTL_OBJECT_DYNAMIC_LIBRARY] = "dynamic library",
     [SMTL_OBJECT_EVENT] = "event",
     [SMTL_OBJECT_SHARED_EVENT] = "shared event",
     [SMTL_OBJECT_FENCE] = "fence",

@@ -44,7 +44,7 @@ struct compiled {
     std::string specialize(const char *function, const std::vector<smtl_constant_value> &values,
                            std::string *error = nullptr) const {
         char *text = nullptr;
-        char *path = smtl_library_specialize(library, function, values.data(), values.size(), &text);
+        char *path = smtl_library_specialize(library, function, values.data(), values.size(), nullptr, &text);
         const std::string result = path ? path : "";
         if (error && text) *error = text;
         std::free(path);

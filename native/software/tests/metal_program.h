@@ -38,7 +38,7 @@ public:
     const smtl_kernel *kernel(const std::string &name) {
         if (const auto found = kernels_.find(name); found != kernels_.end()) return found->second;
         char *log = nullptr;
-        char *path = smtl_library_specialize(library_, name.c_str(), nullptr, 0, &log);
+        char *path = smtl_library_specialize(library_, name.c_str(), nullptr, 0, nullptr, &log);
         if (path == nullptr) give_up("kernel " + name + " does not compile", log);
         std::free(log);
         char *error = nullptr;

@@ -200,6 +200,10 @@ static NSString *architecture_name(void) {
     return [self supportsFamily:MTLGPUFamilyApple6] || [self supportsFamily:MTLGPUFamilyMac2];
 }
 
+- (BOOL)supportsDynamicLibraries {
+    return [self supportsFunctionPointers];
+}
+
 /* --- What the software Metal has not ------------------------------------------------------------------------------ */
 
 - (NSUInteger)maxArgumentBufferSamplerCount {
@@ -215,7 +219,6 @@ static NSString *architecture_name(void) {
         return NO;           \
     }
 
-ANSWERS_NO(supportsDynamicLibraries)
 ANSWERS_NO(supportsRaytracing)
 ANSWERS_NO(supportsPrimitiveMotionBlur)
 ANSWERS_NO(supportsShaderBarycentricCoordinates)

@@ -7,6 +7,7 @@
 
 #import "SMTLFunction.h"
 #import "SMTLLibrary.h"
+#import "SMTLLinking.h"
 #include "msl/msl.h"
 #import "support/SMTLError.h"
 #include <stdlib.h>
@@ -126,30 +127,33 @@ static uint64_t take(reader *from, size_t count) {
     return _device;
 }
 
-static NSString *name_of(SMTLFunction *function, char **log) {
+/* `linking` is nil for a function by itself. */
+static NSString *name_of(SMTLFunction *function, SMTLLinking *linking, char **log) {
     MTLFunctionConstantValues *constants = function->_constants;
     return SMTLTakeString(smtl_library_specialization_name(function->_library->_library, [function->_name UTF8String],
-                                                           [constants values], [constants count], log),
+                                                           [constants values], [constants count],
+                                                           linking == nil ? NULL : &linking->_linking, log),
                           nil);
 }
 
-- (NSData *)codeOf:(SMTLFunction *)function {
+- (NSData *)codeOf:(SMTLFunction *)function linking:(SMTLLinking *)linking {
     char *log = NULL;
-    NSString *name = name_of(function, &log);
+    NSString *name = name_of(function, linking, &log);
     free(log);
     @synchronized(self) {
         return name == nil ? nil : [[[_code objectForKey:name] retain] autorelease];
     }
 }
 
-- (BOOL)addFunction:(SMTLFunction *)function error:(NSError **)error {
+- (BOOL)addFunction:(SMTLFunction *)function linking:(SMTLLinking *)linking error:(NSError **)error {
     MTLFunctionConstantValues *constants = function->_constants;
     char *log = NULL;
-    NSString *name = name_of(function, &log);
+    NSString *name = name_of(function, linking, &log);
     NSString *path = nil;
     if (name != nil) {
         path = SMTLTakeString(smtl_library_specialize(function->_library->_library, [function->_name UTF8String],
-                                                      [constants values], [constants count], &log),
+                                                      [constants values], [constants count],
+                                                      linking == nil ? NULL : &linking->_linking, &log),
                               nil);
     }
     NSData *code = path == nil ? nil : [NSData dataWithContentsOfFile:path];
@@ -170,13 +174,7 @@ static NSString *name_of(SMTLFunction *function, char **log) {
     SMTLFunction *function = (SMTLFunction *)[descriptor computeFunction];
     SMTL_REQUIRE(function != nil, where, @"computeFunction must not be nil");
     SMTL_REQUIRE([function device] == _device, where, @"the function belongs to another device");
-    MTLLinkedFunctions *linked = [descriptor linkedFunctions];
-    if ([[linked functions] count] + [[linked privateFunctions] count] > 0) {
-        SMTLStoreError(error, archive_error(MTLBinaryArchiveErrorCompilationFailure,
-                                            @"a binary archive cannot hold kernels with linked functions"));
-        return NO;
-    }
-    return [self addFunction:function error:error];
+    return [self addFunction:function linking:[SMTLLinking linkingOf:descriptor] error:error];
 }
 
 - (BOOL)addFunctionWithDescriptor:(MTLFunctionDescriptor *)descriptor
@@ -186,7 +184,7 @@ static NSString *name_of(SMTLFunction *function, char **log) {
     SMTL_REQUIRE(descriptor != nil, where, @"descriptor must not be nil");
     SMTL_REQUIRE(library != nil && [library device] == _device, where, @"the library belongs to another device");
     id<MTLFunction> function = [library newFunctionWithDescriptor:descriptor error:error];
-    const BOOL added = function != nil && [self addFunction:(SMTLFunction *)function error:error];
+    const BOOL added = function != nil && [self addFunction:(SMTLFunction *)function linking:nil error:error];
     [function release];
     return added;
 }
@@ -225,13 +223,12 @@ static NSString *name_of(SMTLFunction *function, char **log) {
 
 bool SMTLUseBinaryArchives(MTLComputePipelineDescriptor *descriptor, MTLPipelineOption options, NSError **error) {
     SMTLFunction *function = (SMTLFunction *)[descriptor computeFunction];
-    MTLLinkedFunctions *linked = [descriptor linkedFunctions];
-    const bool is_linked = [[linked functions] count] + [[linked privateFunctions] count] > 0;
-    for (SMTLBinaryArchive *archive in is_linked ? nil : [descriptor binaryArchives]) {
-        NSData *code = [archive codeOf:function];
+    SMTLLinking *linking = [[descriptor binaryArchives] count] > 0 ? [SMTLLinking linkingOf:descriptor] : nil;
+    for (SMTLBinaryArchive *archive in [descriptor binaryArchives]) {
+        NSData *code = [archive codeOf:function linking:linking];
         if (code == nil) continue;
         char *log = NULL;
-        NSString *name = name_of(function, &log);
+        NSString *name = name_of(function, linking, &log);
         free(log);
         /* What the cache does not take is compiled, as without an archive. */
         (void)smtl_cache_import([name UTF8String], [code bytes], [code length]);

@@ -6,6 +6,7 @@
 #include "msl/msl.h"
 
 @class SMTLFunction;
+@class SMTLLinking;
 
 @interface SMTLComputePipeline : SMTLObject <MTLComputePipelineState> {
 @public
@@ -17,8 +18,7 @@
     NSUInteger _staticMemory;
     MTLSize _requiredThreads; /* of a threadgroup; all zero: any number up to `_maxThreads` */
     uint64_t _retained_by;
-    NSArray *_linked; /* functions, by their number in the kernel; those for tables come first */
-    NSUInteger _linkedForTables;
+    SMTLLinking *_linking; /* retained */
     uint64_t _handle; /* by which kernels name it */
     BOOL _supportsIndirect;
 @protected

@@ -2,6 +2,7 @@
 
 #import "SMTLFunction.h"
 #import "SMTLLibrary.h"
+#import "SMTLLinking.h"
 #import "SMTLReflection.h"
 #import "SMTLVisibleFunctionTable.h"
 #import "framework/device/SMTLHandles.h"
@@ -10,20 +11,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Those for tables come first. */
-static NSArray *all_of(MTLLinkedFunctions *linked) {
-    NSArray *functions = [linked functions] == nil ? [NSArray array] : [linked functions];
-    return [linked privateFunctions] == nil ? functions
-                                            : [functions arrayByAddingObjectsFromArray:[linked privateFunctions]];
-}
-
 /* What the descriptor asks for beyond kernels; nil for nothing. */
 static NSString *what_is_unsupported(MTLComputePipelineDescriptor *descriptor, SMTLDevice *device) {
-    if ([all_of([descriptor linkedFunctions]) count] > 0 && ![device supportsFunctionPointers])
+    if ([SMTLLinkedFunctionsOf([descriptor linkedFunctions]) count] > 0 && ![device supportsFunctionPointers])
         return @"linked functions are not supported: the device answers NO to supportsFunctionPointers";
     if ([[[descriptor linkedFunctions] binaryFunctions] count] > 0)
         return @"binary functions are not supported: link the functions themselves";
-    if ([[descriptor preloadedLibraries] count] > 0)
+    if ([[descriptor preloadedLibraries] count] > 0 && ![device supportsDynamicLibraries])
         return @"dynamic libraries are not supported: the device answers NO to supportsDynamicLibraries";
     return nil;
 }
@@ -43,7 +37,7 @@ static bool is_threadgroup_of(MTLSize size, NSUInteger most) {
 
 static void check_linked(MTLLinkedFunctions *linked, SMTLDevice *device, const char *where) {
     NSMutableSet *names = [NSMutableSet set];
-    for (SMTLFunction *function in all_of(linked)) {
+    for (SMTLFunction *function in SMTLLinkedFunctionsOf(linked)) {
         SMTL_REQUIRE(function->_library->_device == device, where, @"linked function %@ belongs to another device",
                      function->_name);
         SMTL_REQUIRE(function->_isVisible, where, @"linked function %@ is a kernel, and not a [[visible]] function",
@@ -54,12 +48,16 @@ static void check_linked(MTLLinkedFunctions *linked, SMTLDevice *device, const c
     }
 }
 
-static smtl_kernel *load_linked(SMTLFunction *function, const smtl_linked_function *linked, size_t count, char **log) {
+/* Machine code for the function with its constants fixed; NULL with the compiler's text in `*log`. */
+static smtl_kernel *load_kernel(SMTLFunction *function, const smtl_linking *linking, char **log) {
+    if (smtl_compile_must_fail()) {
+        *log = strdup("injected failure");
+        return NULL;
+    }
     SMTLLibrary *library = function->_library;
     for (int attempt = 0;; ++attempt) {
-        char *path = smtl_library_specialize_linked(library->_library, [function->_name UTF8String],
-                                                    [function->_constants values], [function->_constants count], linked,
-                                                    count, log);
+        char *path = smtl_library_specialize(library->_library, [function->_name UTF8String],
+                                             [function->_constants values], [function->_constants count], linking, log);
         if (path == NULL) return NULL;
         smtl_kernel *kernel = smtl_kernel_load(path, "smtl_entry", log);
         /* The cache can be deleted at any time. */
@@ -69,27 +67,6 @@ static smtl_kernel *load_linked(SMTLFunction *function, const smtl_linked_functi
         free(*log);
         *log = NULL;
     }
-}
-
-/* Machine code for the function with its constants fixed; NULL with the compiler's text in `*log`. */
-static smtl_kernel *load_kernel(SMTLFunction *function, NSArray *functions, char **log) {
-    if (smtl_compile_must_fail()) {
-        *log = strdup("injected failure");
-        return NULL;
-    }
-    const size_t count = [functions count];
-    smtl_linked_function *linked = calloc(count + 1, sizeof *linked);
-    if (linked == NULL) return NULL;
-    for (size_t i = 0; i < count; i++) {
-        const SMTLFunction *other = [functions objectAtIndex:i];
-        linked[i].library = other->_library->_library;
-        linked[i].function = [other->_name UTF8String];
-        linked[i].values = [other->_constants values];
-        linked[i].count = [other->_constants count];
-    }
-    smtl_kernel *kernel = load_linked(function, linked, count, log);
-    free(linked);
-    return kernel;
 }
 
 - (instancetype)initWithDevice:(SMTLDevice *)device
@@ -108,6 +85,7 @@ static smtl_kernel *load_kernel(SMTLFunction *function, NSArray *functions, char
         SMTL_REQUIRE(!function->_isVisible, where, @"computeFunction: %@ is a [[visible]] function, and not a kernel",
                      function->_name);
         check_linked([descriptor linkedFunctions], device, where);
+        _linking = [[SMTLLinking linkingOf:descriptor] retain];
     } @catch (NSException *exception) {
         [self release];
         @throw;
@@ -124,8 +102,7 @@ static smtl_kernel *load_kernel(SMTLFunction *function, NSArray *functions, char
     _shaderValidation = [descriptor shaderValidation];
     [self setLabel:[descriptor label]];
     char *log = NULL;
-    [self setLinkedFunctions:[descriptor linkedFunctions]];
-    _kernel = load_kernel(function, _linked, &log);
+    if (_linking != nil) _kernel = load_kernel(function, &_linking->_linking, &log);
     if (_kernel == NULL) {
         NSString *text = SMTLTakeString(log, @"the kernel could not be compiled");
         NSString *description = [NSString stringWithFormat:@"%@: %@", function->_name, text];
@@ -184,7 +161,7 @@ static smtl_kernel *load_kernel(SMTLFunction *function, NSArray *functions, char
     SMTLHandleEnd(_handle);
     free(_arguments);
     if (_kernel != NULL) smtl_kernel_release(_kernel);
-    [_linked release];
+    [_linking release];
     [_function release];
     [super dealloc];
 }
@@ -235,24 +212,20 @@ static smtl_kernel *load_kernel(SMTLFunction *function, NSArray *functions, char
 
 /* --- Functions that are linked ------------------------------------------------------------------------------------ */
 
-- (void)setLinkedFunctions:(MTLLinkedFunctions *)linked {
-    _linked = [all_of(linked) copy];
-    _linkedForTables = [[linked functions] count];
+/* Only functions that were given for tables have a handle. */
+- (id<MTLFunctionHandle>)handleWhere:(bool (^)(id<MTLFunction> function))matches {
+    for (NSUInteger i = 0; i < _linking->_functionsForTables; i++)
+        if (matches([_linking->_functions objectAtIndex:i]))
+            return [[[SMTLFunctionHandle alloc] initWithPipeline:self number:i] autorelease];
+    return nil;
 }
 
 - (id<MTLFunctionHandle>)functionHandleWithName:(NSString *)name {
-    for (NSUInteger i = 0; i < _linkedForTables; i++)
-        if ([[[_linked objectAtIndex:i] name] isEqual:name])
-            return [[[SMTLFunctionHandle alloc] initWithPipeline:self number:i] autorelease];
-    return nil;
+    return [self handleWhere:^bool(id<MTLFunction> function) { return [[function name] isEqual:name]; }];
 }
 
-/* Only functions that were given for tables have a handle. */
-- (id<MTLFunctionHandle>)functionHandleWithFunction:(id<MTLFunction>)function {
-    for (NSUInteger i = 0; i < _linkedForTables; i++)
-        if ([_linked objectAtIndex:i] == function)
-            return [[[SMTLFunctionHandle alloc] initWithPipeline:self number:i] autorelease];
-    return nil;
+- (id<MTLFunctionHandle>)functionHandleWithFunction:(id<MTLFunction>)wanted {
+    return [self handleWhere:^bool(id<MTLFunction> function) { return function == wanted; }];
 }
 
 - (id<MTLVisibleFunctionTable>)newVisibleFunctionTableWithDescriptor:(MTLVisibleFunctionTableDescriptor *)descriptor {

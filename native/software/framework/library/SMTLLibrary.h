@@ -10,9 +10,12 @@
     smtl_library *_library;
     NSUInteger _maxThreads;   /* of a threadgroup, as the compile options limit it */
     MTLSize _requiredThreads; /* the same; zeros if they require nothing */
+    NSString *_installName;
+    NSArray *_libraries; /* SMTLDynamicLibrary, in which functions that are only declared are looked up */
+    NSData *_source; /* of a dynamic library, whose file has it */
+    MTLCompileOptions *_options; /* the same */
 @protected
     MTLLibraryType _type;
-    NSString *_installName;
 }
 /* Compiles; nil and an autoreleased error with the compiler's log if that fails. `options` may be nil. */
 - (instancetype)initWithDevice:(SMTLDevice *)device

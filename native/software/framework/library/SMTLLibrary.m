@@ -1,5 +1,6 @@
 #import "SMTLLibrary.h"
 
+#import "SMTLDynamicLibrary.h"
 #import "SMTLFunction.h"
 #import "SMTLReflection.h"
 #include "engine/engine.h"
@@ -38,15 +39,31 @@ static smtl_macro *copy_macros(NSDictionary *dictionary, size_t *count) {
 }
 
 /* What the options ask for and the software Metal lacks; nil for nothing. */
-static NSString *what_is_unsupported(MTLCompileOptions *options) {
-    if ([options libraryType] != MTLLibraryTypeExecutable || [[options libraries] count] > 0)
+static NSString *what_is_unsupported(MTLCompileOptions *options, SMTLDevice *device) {
+    const bool is_dynamic = [options libraryType] != MTLLibraryTypeExecutable;
+    if ((is_dynamic || [[options libraries] count] > 0) && ![device supportsDynamicLibraries])
         return @"dynamic libraries are not supported: the device answers NO to supportsDynamicLibraries";
+    if (is_dynamic && [options libraryType] != MTLLibraryTypeDynamic)
+        return [NSString stringWithFormat:@"library type %ld is unknown", (long)[options libraryType]];
+    if (is_dynamic && [[options installName] length] == 0)
+        return @"a library of type MTLLibraryTypeDynamic needs an installName";
     const NSUInteger version = [options languageVersion];
     if (version > UINT32_MAX || !smtl_is_language_version((uint32_t)version)) {
         return [NSString stringWithFormat:@"language version %lu.%lu is not supported", (unsigned long)(version >> 16),
                                           (unsigned long)(version & 0xffff)];
     }
     return nil;
+}
+
+static smtl_exports exports_of(MTLCompileOptions *options) {
+    if ([options libraryType] != MTLLibraryTypeDynamic) return SMTL_EXPORTS_NONE;
+    return [options compileSymbolVisibility] == MTLCompileSymbolVisibilityHidden ? SMTL_EXPORTS_MARKED
+                                                                                 : SMTL_EXPORTS_ALL;
+}
+
+static void check_libraries(MTLCompileOptions *options, SMTLDevice *device) {
+    for (SMTLDynamicLibrary *library in [options libraries])
+        SMTLCheckDynamicLibrary("-[MTLDevice newLibraryWithSource:options:error:]", library, device);
 }
 
 static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **log) {
@@ -70,6 +87,7 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
         .language_version = (uint32_t)[options languageVersion],
         .math_mode = modes[[options mathMode]],
         .enable_logging = [options enableLogging],
+        .exports = exports_of(options),
     };
     smtl_library *library = smtl_library_compile([source bytes], [source length], &compile_options, log);
     free(macros);
@@ -82,7 +100,7 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
                          error:(NSError **)error {
     self = [super init];
     MTLCompileOptions *settings = options == nil ? [[[MTLCompileOptions alloc] init] autorelease] : options;
-    NSString *unsupported = what_is_unsupported(settings);
+    NSString *unsupported = what_is_unsupported(settings, device);
     if (unsupported != nil) {
         SMTLStoreError(error, SMTLMakeError(MTLLibraryErrorDomain, MTLLibraryErrorUnsupported, unsupported));
         [self release];
@@ -95,7 +113,13 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
     NSUInteger limit = [settings maxTotalThreadsPerThreadgroup];
     _maxThreads = limit == 0 || limit > SMTL_MAX_THREADS_PER_THREADGROUP ? SMTL_MAX_THREADS_PER_THREADGROUP : limit;
     _requiredThreads = [settings requiredThreadsPerThreadgroup];
+    _libraries = [[settings libraries] copy];
+    if (_type == MTLLibraryTypeDynamic) {
+        _source = [source copy];
+        _options = [settings copy];
+    }
     @try {
+        check_libraries(settings, device);
         _library = compile(source, settings, &log);
     } @catch (NSException *exception) {
         [self release];
@@ -116,6 +140,9 @@ static smtl_library *compile(NSData *source, MTLCompileOptions *options, char **
 - (void)dealloc {
     if (_library != NULL) smtl_library_release(_library);
     [_installName release];
+    [_libraries release];
+    [_source release];
+    [_options release];
     [super dealloc];
 }
 

@@ -3,6 +3,7 @@
 #import "SMTLBinaryArchive.h"
 #import "SMTLComputePipeline.h"
 #import "SMTLContainer.h"
+#import "SMTLDynamicLibrary.h"
 #import "SMTLLibrary.h"
 #import "framework/sync/SMTLTask.h"
 #include "objc_runtime/SMTLBlocks.h"
@@ -40,7 +41,7 @@ static NSError *library_error(MTLLibraryError code, NSString *description) {
         SMTLStoreError(error, library_error(MTLLibraryErrorFileNotFound, text));
         return nil;
     }
-    return [self newLibraryWithContainer:data name:filepath error:error];
+    return [self newLibraryWithContainer:data path:filepath error:error];
 }
 
 - (id<MTLLibrary>)newLibraryWithURL:(NSURL *)url error:(NSError **)error {
@@ -55,18 +56,23 @@ static NSError *library_error(MTLLibraryError code, NSString *description) {
     dispatch_data_t map = dispatch_data_create_map(data, &bytes, &size);
     NSData *container = [NSData dataWithBytes:bytes length:size];
     dispatch_release(map);
-    return [self newLibraryWithContainer:container name:@"library data" error:error];
+    return [self newLibraryWithContainer:container path:nil error:error];
 }
 
-- (id<MTLLibrary>)newLibraryWithContainer:(NSData *)data name:(NSString *)name error:(NSError **)error {
+/* `path` is nil for a container in memory. */
+- (id<MTLLibrary>)newLibraryWithContainer:(NSData *)data path:(NSString *)path error:(NSError **)error {
     NSData *source = nil;
     MTLCompileOptions *options = nil;
-    NSString *problem = SMTLReadContainer(data, &source, &options);
+    NSArray *names = nil;
+    NSString *problem = SMTLReadContainer(data, &source, &options, &names);
     if (problem != nil) {
-        NSString *text = [NSString stringWithFormat:@"%@: %@", name, problem];
+        NSString *text = [NSString stringWithFormat:@"%@: %@", path == nil ? @"library data" : path, problem];
         SMTLStoreError(error, library_error(MTLLibraryErrorUnsupported, text));
         return nil;
     }
+    NSArray *libraries = SMTLLoadDependencies([self device], names, path, error);
+    if (libraries == nil) return nil;
+    [options setLibraries:libraries];
     return [[SMTLLibrary alloc] initWithDevice:[self device] source:source options:options error:error];
 }
 
@@ -88,6 +94,30 @@ static NSError *library_error(MTLLibraryError code, NSString *description) {
         completionHandler(library, error);
         [library release];
     });
+}
+
+/* --- Dynamic libraries -------------------------------------------------------------------------------------------- */
+
+/* Stores an error where the device has no dynamic libraries. */
+static bool supports_dynamic_libraries(SMTLDevice *device, NSError **error) {
+    if ([device supportsDynamicLibraries]) return true;
+    SMTLStoreError(error, SMTLMakeError(MTLDynamicLibraryDomain, MTLDynamicLibraryErrorUnsupported,
+                                        @"the device answers NO to supportsDynamicLibraries"));
+    return false;
+}
+
+- (id<MTLDynamicLibrary>)newDynamicLibrary:(id<MTLLibrary>)library error:(NSError **)error {
+    const char *where = "-[MTLDevice newDynamicLibrary:error:]";
+    SMTL_REQUIRE(library != nil, where, @"the library must not be nil");
+    SMTL_REQUIRE([library device] == [self device], where, @"the library belongs to another device");
+    if (!supports_dynamic_libraries([self device], error)) return nil;
+    return [[SMTLDynamicLibrary alloc] initWithLibrary:(SMTLLibrary *)library error:error];
+}
+
+- (id<MTLDynamicLibrary>)newDynamicLibraryWithURL:(NSURL *)url error:(NSError **)error {
+    SMTL_REQUIRE([url isFileURL], "-[MTLDevice newDynamicLibraryWithURL:error:]", @"the URL must name a file");
+    if (!supports_dynamic_libraries([self device], error)) return nil;
+    return SMTLLoadDynamicLibrary([self device], [url path], error);
 }
 
 /* --- Pipelines ---------------------------------------------------------------------------------------------------- */

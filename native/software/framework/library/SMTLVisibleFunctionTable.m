@@ -1,6 +1,7 @@
 #import "SMTLVisibleFunctionTable.h"
 
 #import "SMTLFunction.h"
+#import "SMTLLinking.h"
 #import "support/SMTLError.h"
 
 @implementation SMTLFunctionHandle
@@ -26,7 +27,7 @@
 }
 
 - (NSString *)name {
-    return [[_pipeline->_linked objectAtIndex:_number] name];
+    return [[_pipeline->_linking->_functions objectAtIndex:_number] name];
 }
 
 - (id<MTLDevice>)device {

@@ -1,4 +1,4 @@
-/* Dynamic libraries: the software Metal does not support them, and says so when one is to be made. */
+/* Libraries whose functions kernels of other libraries call. */
 #ifndef SMTL_MTLDYNAMICLIBRARY_H
 #define SMTL_MTLDYNAMICLIBRARY_H
 

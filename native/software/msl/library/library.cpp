@@ -133,7 +133,7 @@ std::unique_ptr<smtl_library> compile_once(std::string_view source, const Option
     }
     const std::optional<std::string> preprocessed = preprocess(source, options, diagnostics);
     if (!preprocessed) return nullptr;
-    const Translation translation = translate(*preprocessed);
+    const Translation translation = translate(*preprocessed, Purpose::execute, options.exports);
     if (!translation.problems.empty()) {
         diagnostics = read_diagnostics(list_problems(translation.problems), source, *preprocessed, options.name,
                                        options.include_paths);

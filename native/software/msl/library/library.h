@@ -22,6 +22,7 @@ struct Options {
     unsigned language_version = 0;
     smtl_math_mode math_mode = SMTL_MATH_FAST;
     bool enable_logging = false;
+    Exports exports = Exports::none;
 };
 Options read_options(const smtl_compile_options *options);
 

@@ -50,6 +50,8 @@ void read_given_options(const smtl_compile_options *options, Options &read) {
     if (options->language_version != 0) read.language_version = options->language_version;
     read.math_mode = options->math_mode;
     read.enable_logging = options->enable_logging;
+    static constexpr Exports exports[] = {Exports::none, Exports::marked, Exports::all};
+    read.exports = exports[options->exports];
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ std::string source_key(std::string_view source, const Options &options) {
         .add(static_cast<std::uint64_t>(options.math_mode))
         .add(std::uint64_t{smtl_kernels_are_instrumented()})
         .add(std::uint64_t{smtl_kernels_are_counted()})
-        .add(std::uint64_t{options.enable_logging});
+        .add(std::uint64_t{options.enable_logging})
+        .add(static_cast<std::uint64_t>(options.exports));
     for (const auto &[name, value] : options.macros) hash.add(name).add(value ? "=" + *value : "");
     return "source-" + hash.digest();
 }

@@ -45,25 +45,36 @@ inline std::string describe_constant(const FunctionConstant &constant, std::uint
 // Stands before the message of one of our assertions; only that message is shown.
 inline constexpr std::string_view assertion_mark = "smtl: ";
 
-// One kernel or, with its symbol, one function that is linked with it.
+// One kernel, one function that is linked with it, or all functions of a dynamic library.
 class Specialization {
 public:
-    Specialization(const smtl_library &library, std::size_t kernel, const smtl_constant_value *values,
-                   std::size_t count, std::string symbol = {})
-        : library_(library), kernel_(kernel), values_(values), count_(count), symbol_(std::move(symbol)) {}
+    enum class Kind {
+        kernel,
+        visible,
+        exports
+    };
+
+    // `function`: which kernel or visible function of the library. `number`: of the part among those of its kind.
+    Specialization(const smtl_library &library, Kind kind, std::size_t function, std::size_t number,
+                   const smtl_constant_value *values, std::size_t count)
+        : library_(library), kind_(kind), kernel_(function), number_(number), values_(values), count_(count) {}
 
     // The translation unit; empty with `error` if a value does not fit. Constants in `zero` that have no value are
     // zero.
     std::string source(const std::set<std::size_t> &zero = {}) {
         zero_ = zero;
         std::string text = std::string(surroundings) + "#include <smtl/entry.h>\n#include <msl/runtime.h>\n";
-        if (!symbol_.empty()) {
+        const std::string number = std::to_string(number_);
+        if (kind_ == Kind::exports)
+            return define_constants(text) ? text + "SMTL_DYNAMIC_LIBRARY(smtl_library_" + number + ")\n" : "";
+        if (kind_ == Kind::visible) {
             if (!define_constants(text)) return {};
             const VisibleFunction &function = library_.reflection.visible[kernel_];
-            return text + "SMTL_VISIBLE_FUNCTION(" + symbol_ + ", " +
+            return text + "SMTL_VISIBLE_FUNCTION(smtl_function_" + number + ", " +
                    string_literal(std::string(named_symbol) + function.name) + ", " + string_literal(function.name) +
                    ", ::" + function.identifier + ")\n";
         }
+        if (calls_others_) text += "SMTL_LINKED_PART(smtl_kernel)\n";
         if (library_.dialect.sanitize) text += "#include <smtl/sanitize.h>\n";
         if (!define_constants(text)) return {};
         define_presence(text);
@@ -73,6 +84,10 @@ public:
         for (std::size_t i = 0; i < kernel.parameters.size(); ++i) text += ", " + descriptor(i);
         return text + ")\n";
     }
+
+    // A kernel calls functions that its library only declares.
+    void let_call_others() { calls_others_ = true; }
+    bool may_call_others() const { return kind_ != Kind::kernel || calls_others_; }
 
     const smtl_library &library() const { return library_; }
     const std::string &error() const { return error_; }
@@ -186,10 +201,11 @@ private:
     }
 
     const smtl_library &library_;
-    std::size_t kernel_;
+    Kind kind_;
+    std::size_t kernel_, number_;
     const smtl_constant_value *values_;
     std::size_t count_;
-    std::string symbol_;
+    bool calls_others_ = false;
     std::set<std::size_t> zero_;
     bool any_given_ = false;
     std::string error_;

@@ -5,9 +5,9 @@
 #include <exception>
 #include <optional>
 #include <set>
-#include <span>
 #include <unistd.h>
 
+#include "external.h"
 #include "library.h"
 #include "msl/compile/cache.h"
 #include "msl/compile/deletion.h"
@@ -15,14 +15,16 @@
 #include "msl/compile/hash.h"
 #include "msl/compile/process.h"
 #include "msl/compile/toolchain.h"
+#include "msl/machine_code/external_functions.h"
 #include "msl/machine_code/initialisers.h"
 #include "msl/machine_code/machine_code.h"
 #include "msl/reflection/data_type.h"
-#include "msl/reflection/serial.h"
 #include "specialization.h"
 
 namespace smtl::msl {
 namespace {
+
+using Kind = Specialization::Kind;
 
 constexpr const char *code_file = "/kernel.so";
 std::string explain(const std::string &errors) {
@@ -39,19 +41,6 @@ struct Part {
     std::string source;
     std::set<std::size_t> unset;  // constants that are zero for want of a value
 };
-
-// The symbols of function constants that an object file refers to and has not, one a line.
-std::string missing_constants(std::string_view object) {
-    const std::string_view symbols = find_section(object, ".symtab"), strings = find_section(object, ".strtab");
-    std::string missing;
-    for (std::size_t at = 0; at < symbols.size(); at += sizeof(Elf64_Sym)) {
-        Elf64_Sym symbol;
-        if (!read_at(symbols, at, symbol) || symbol.st_shndx != SHN_UNDEF || symbol.st_name >= strings.size()) continue;
-        const std::string_view name = strings.substr(symbol.st_name);
-        if (name.starts_with(constant_symbol)) missing += std::string(name.substr(0, name.find('\0'))) + "\n";
-    }
-    return missing;
-}
 
 ProcessResult compile_part(const Part &part, const std::string &folder, const std::string &object) {
     const smtl_library &library = part.specialization.library();
@@ -77,19 +66,32 @@ ProcessResult compile_part(const Part &part, const std::string &folder, const st
 }
 
 // On failure, `failed` is the part that the errors are about.
-bool generate(const std::vector<Part> &parts, const std::string &folder, std::string &errors, std::size_t &failed) {
-    std::vector<std::string> objects;
+bool generate(std::vector<Part> &parts, DynamicLibraries libraries, const std::string &folder, std::string &errors,
+              std::size_t &failed) {
+    std::vector<std::string> objects, external;
     ProcessResult result;
     for (failed = 0; failed < parts.size(); ++failed) {
+        Part &part = parts[failed];
         const std::string object = folder + "/object" + std::to_string(failed);
         objects.push_back(object);
-        result = compile_part(parts[failed], folder, object);
+        result = compile_part(part, folder, object);
+        // Most kernels call nothing outside, and are simpler for that.
+        if (result.succeeded && !part.specialization.may_call_others() &&
+            !called_functions(read_file(object).value_or("")).empty()) {
+            part.specialization.let_call_others();
+            part.source = part.specialization.source(part.unset);
+            result = compile_part(part, folder, object);
+        }
         if (!result.succeeded) break;
     }
-    if (result.succeeded)
+    if (result.succeeded) result.succeeded = find_external(objects, libraries, external, result.errors);
+    if (result.succeeded) {
+        std::vector<std::string> all = objects;
+        all.insert(all.end(), external.begin(), external.end());
         result = run_process(
-            Toolchain::shared().link_arguments(parts[0].specialization.library().dialect, objects, folder + code_file),
-            "", folder);
+            Toolchain::shared().link_arguments(parts[0].specialization.library().dialect, all, folder + code_file), "",
+            folder);
+    }
     errors = result.errors;
     for (const std::string &object : objects) (void)unlink(object.c_str());
     (void)unlink((folder + "/errors").c_str());
@@ -121,36 +123,37 @@ std::optional<std::size_t> find_function(const List &list, const char *function,
     return std::nullopt;
 }
 
-using Linked = std::span<const smtl_linked_function>;
+DynamicLibraries libraries_of(const smtl_linking &linking) { return {linking.libraries, linking.library_count}; }
 
 std::optional<Request> prepare(const smtl_library &library, const char *function, const smtl_constant_value *values,
-                               std::size_t count, Linked linked, std::string &log) {
+                               std::size_t count, const smtl_linking &linking, std::string &log) {
     Request request;
     const auto kernel = find_function(library.reflection.kernels, function, log);
-    if (!kernel || !add_part(request, Specialization(library, *kernel, values, count), log)) return std::nullopt;
-    for (std::size_t i = 0; i < linked.size(); ++i) {
-        const smtl_linked_function &other = linked[i];
+    if (!kernel || !add_part(request, Specialization(library, Kind::kernel, *kernel, 0, values, count), log))
+        return std::nullopt;
+    for (std::size_t i = 0; i < linking.function_count; ++i) {
+        const smtl_linked_function &other = linking.functions[i];
         const auto found = find_function(other.library->reflection.visible, other.function, log);
-        if (!found || !add_part(request,
-                                Specialization(*other.library, *found, other.values, other.count,
-                                               "smtl_function_" + std::to_string(i)),
-                                log))
+        if (!found ||
+            !add_part(request, Specialization(*other.library, Kind::visible, *found, i, other.values, other.count),
+                      log))
             return std::nullopt;
     }
     Hash hash;
     for (const Part &part : request.parts) hash.add(part.specialization.library().key).add(part.source);
+    for (const smtl_dynamic_library &other : libraries_of(linking)) hash.add(other.library->key);
     request.name = std::string(name_prefix) + hash.digest();
     return request;
 }
 
 std::string specialize_once(const smtl_library &library, const char *function, const smtl_constant_value *values,
-                            std::size_t count, Linked linked, std::string &log) {
-    auto request = prepare(library, function, values, count, linked, log);
+                            std::size_t count, const smtl_linking &linking, std::string &log) {
+    auto request = prepare(library, function, values, count, linking, log);
     if (!request) return {};
     std::string errors;
     std::size_t failed = 0;
     const std::string entry = Cache::shared().entry(request->name, [&](const std::string &folder) {
-        bool made = generate(request->parts, folder, errors, failed);
+        bool made = generate(request->parts, libraries_of(linking), folder, errors, failed);
         // Programs may leave out constants that make no difference to them; Metal accepts that. What is zero for want
         // of a value may lead to others.
         while (!made && failed < request->parts.size() && request->parts[failed].specialization.any_given()) {
@@ -159,7 +162,7 @@ std::string specialize_once(const smtl_library &library, const char *function, c
             part.unset.merge(part.specialization.unset_constants(errors));
             if (part.unset.size() == known) break;
             part.source = part.specialization.source(part.unset);
-            made = generate(request->parts, folder, errors, failed);
+            made = generate(request->parts, libraries_of(linking), folder, errors, failed);
         }
         return made;
     });
@@ -179,12 +182,12 @@ std::string specialize_once(const smtl_library &library, const char *function, c
 }
 
 std::string specialize(const smtl_library &library, const char *function, const smtl_constant_value *values,
-                       std::size_t count, Linked linked, std::string &log) {
+                       std::size_t count, const smtl_linking &linking, std::string &log) {
     std::string path;
     bool deleted = false;
     const auto work = [&] {
         log.clear();
-        path = specialize_once(library, function, values, count, linked, log);
+        path = specialize_once(library, function, values, count, linking, log);
         return !path.empty();
     };
     if (!despite_deletion(work, deleted) && deleted) log = deleted_meanwhile + Cache::shared().root() + "\n";
@@ -192,8 +195,8 @@ std::string specialize(const smtl_library &library, const char *function, const 
 }
 
 std::string name_of(const smtl_library &library, const char *function, const smtl_constant_value *values,
-                    std::size_t count, std::string &log) {
-    const auto request = prepare(library, function, values, count, {}, log);
+                    std::size_t count, const smtl_linking &linking, std::string &log) {
+    const auto request = prepare(library, function, values, count, linking, log);
     return request ? request->name : std::string();
 }
 
@@ -227,23 +230,26 @@ template <class Function> char *text_of(smtl_library *library, char **log, Funct
 }  // namespace smtl::msl
 
 extern "C" char *smtl_library_specialize(smtl_library *library, const char *function, const smtl_constant_value *values,
-                                         size_t count, char **log) {
-    return smtl_library_specialize_linked(library, function, values, count, nullptr, 0, log);
-}
-
-extern "C" char *smtl_library_specialize_linked(smtl_library *library, const char *function,
-                                                const smtl_constant_value *values, size_t count,
-                                                const smtl_linked_function *linked, size_t linked_count, char **log) {
+                                         size_t count, const smtl_linking *linking, char **log) {
     return smtl::msl::text_of(library, log, [&](const smtl_library &own, std::string &complaint) {
-        return smtl::msl::specialize(own, function, values, count, {linked, linked_count}, complaint);
+        return smtl::msl::specialize(own, function, values, count, linking ? *linking : smtl_linking{}, complaint);
     });
 }
 
 extern "C" char *smtl_library_specialization_name(smtl_library *library, const char *function,
-                                                  const smtl_constant_value *values, size_t count, char **log) {
+                                                  const smtl_constant_value *values, size_t count,
+                                                  const smtl_linking *linking, char **log) {
     return smtl::msl::text_of(library, log, [&](const smtl_library &own, std::string &complaint) {
-        return smtl::msl::name_of(own, function, values, count, complaint);
+        return smtl::msl::name_of(own, function, values, count, linking ? *linking : smtl_linking{}, complaint);
     });
+}
+
+extern "C" bool smtl_library_check_exports(smtl_library *library, char **log) {
+    char *const path = smtl::msl::text_of(library, log, [](const smtl_library &own, std::string &complaint) {
+        return smtl::msl::make_exports(own, complaint);
+    });
+    std::free(path);
+    return path != nullptr;
 }
 
 extern "C" bool smtl_cache_import(const char *name, const void *code, size_t size) {

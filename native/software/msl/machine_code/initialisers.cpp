@@ -75,6 +75,12 @@ std::string define_function_constants(const Translation &translation) {
     return text;
 }
 
+std::string missing_constants(std::string_view object) {
+    std::string missing;
+    for (const std::string &symbol : find_symbols(object, constant_symbol, /*defined=*/false)) missing += symbol + "\n";
+    return missing;
+}
+
 bool has_initialisers(std::string_view object, bool instrumented) {
     constexpr std::array<std::string_view, 7> names = {".init",       ".fini",       ".ctors",        ".dtors",
                                                        ".init_array", ".fini_array", ".preinit_array"};

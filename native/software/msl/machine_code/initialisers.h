@@ -29,6 +29,9 @@ std::string define_function_constant(const FunctionConstant &constant, const std
 // Definitions of all function constants, for a compilation that shows what can be computed.
 std::string define_function_constants(const Translation &translation);
 
+// The symbols of function constants that an object file refers to and has not, one a line.
+std::string missing_constants(std::string_view object);
+
 // Whether code other than clang's own instrumentation would run when the object is loaded or unloaded.
 bool has_initialisers(std::string_view object, bool instrumented);
 

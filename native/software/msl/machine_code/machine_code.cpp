@@ -6,6 +6,7 @@
 
 #include "counted_operations.h"
 #include "device_attributes.h"
+#include "external_functions.h"
 #include "half_order.h"
 #include "initialiser_order.h"
 #include "initialiser_values.h"
@@ -20,7 +21,7 @@
 namespace smtl::msl {
 
 ProcessResult compile_object(const Dialect &dialect, const std::string &precompiled, const std::string &folder,
-                             const std::string &object, bool initialises) {
+                             const std::string &object, bool initialises, bool exports) {
     const std::string code = folder + "/code", edited = folder + "/edited";
     const std::vector<std::string> arguments = Toolchain::shared().compile_arguments(dialect);
     ProcessResult result;
@@ -48,7 +49,7 @@ ProcessResult compile_object(const Dialect &dialect, const std::string &precompi
     const auto compile_text = [&](std::string edited_text, const std::vector<std::string> &options) {
         // Before the other changes: these are not what the source says.
         if (dialect.counted) edited_text = count_operations(edited_text);
-        edited_text = keep_function_constants_apart(edited_text);
+        edited_text = name_external_functions(keep_function_constants_apart(edited_text), exports);
         edited_text = drop_device_attributes(define_padding(define_operations(edited_text, !dialect.sanitize)));
         edited_text = keep_order_of_halves(edited_text);
         if (expands_saturation && !dialect.sanitize) edited_text = expand_saturation(edited_text);

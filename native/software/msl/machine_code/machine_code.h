@@ -10,9 +10,9 @@ namespace smtl::msl {
 
 // Compiles the file `folder`/input on top of the library in the folder `precompiled`. If the value of a variable of the
 // program depends on itself, `errors` are not_computed. `initialises`: the optimiser computes the values of some
-// variables.
+// variables. `exports`: other object files call its functions: see external_functions.h.
 ProcessResult compile_object(const Dialect &dialect, const std::string &precompiled, const std::string &folder,
-                             const std::string &object, bool initialises);
+                             const std::string &object, bool initialises, bool exports = false);
 
 // The same for facts, of which clang itself computes the values: one run of clang instead of two.
 ProcessResult compile_facts(const Dialect &dialect, const std::string &precompiled, const std::string &folder,

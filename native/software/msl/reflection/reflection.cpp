@@ -42,6 +42,19 @@ std::string_view find_section(std::string_view object, std::string_view name) {
     return bytes;
 }
 
+std::vector<std::string> find_symbols(std::string_view object, std::string_view start, bool defined) {
+    const std::string_view table = find_section(object, ".symtab"), strings = find_section(object, ".strtab");
+    std::vector<std::string> found;
+    for (std::size_t at = 0; at < table.size(); at += sizeof(Elf64_Sym)) {
+        Elf64_Sym symbol;
+        if (!read_at(table, at, symbol) || (symbol.st_shndx != SHN_UNDEF) != defined) continue;
+        if (symbol.st_name >= strings.size()) continue;
+        const std::string_view name = strings.substr(symbol.st_name);
+        if (name.starts_with(start)) found.emplace_back(name.substr(0, name.find('\0')));
+    }
+    return found;
+}
+
 std::string reflection_source(const Translation &translation) {
     std::string text = "#include <prelude/reflection.h>\n";
     for (std::size_t i = 0; i < translation.kernels.size(); ++i) {

@@ -67,6 +67,13 @@ struct FunctionConstant {
     std::size_t token = 0;  // of the preprocessed source, for messages
 };
 
+// Which functions of a source other code may call by name, when the source becomes a dynamic library.
+enum class Exports {
+    none,    // it does not become one
+    marked,  // those whose visibility an attribute makes the default
+    all      // but for those that an attribute hides
+};
+
 struct Problem {
     SourceLocation location;
     std::string message;
@@ -88,5 +95,8 @@ inline constexpr std::string_view constant_symbol = "smtl_function_constant_";
 
 // The symbol of a visible function starts with this; its name follows.
 inline constexpr std::string_view named_symbol = "smtl_named.";
+
+// Where an exported function stands in clang's intermediate code.
+inline constexpr std::string_view exported_section = "smtl_exported";
 
 }  // namespace smtl::msl

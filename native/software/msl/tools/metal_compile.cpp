@@ -29,7 +29,7 @@ bool generate_all(smtl_library *library) {
         const char *name = smtl_library_function_name(library, i);
         const auto start = std::chrono::steady_clock::now();
         char *log = nullptr;
-        char *path = smtl_library_specialize(library, name, zeros.data(), zeros.size(), &log);
+        char *path = smtl_library_specialize(library, name, zeros.data(), zeros.size(), nullptr, &log);
         std::printf("  %-60s %s %.2f s\n", name, path ? "ok" : "FAILED", seconds_since(start));
         if (!path && log) std::printf("%s", log);
         good = good && path;

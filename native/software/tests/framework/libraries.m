@@ -118,11 +118,13 @@ static void check_refused(MTLCompileOptions *options, NSString *says) {
 static void test_options(void) {
     MTLCompileOptions *options = [[[MTLCompileOptions alloc] init] autorelease];
     CHECK([options languageVersion] == MTLLanguageVersion3_2 && [options mathMode] == MTLMathModeFast);
+    [options setLibraryType:(MTLLibraryType)2];
+    check_refused(options, @"library type 2 is unknown");
     [options setLibraryType:MTLLibraryTypeDynamic];
-    check_refused(options, @"supportsDynamicLibraries");
+    check_refused(options, @"needs an installName");
     [options setLibraryType:MTLLibraryTypeExecutable];
     [options setLibraries:[NSArray arrayWithObject:@"a library"]];
-    check_refused(options, @"supportsDynamicLibraries");
+    CHECK_RAISES("a library is not a dynamic library", [device newLibraryWithSource:@"" options:options error:NULL]);
     [options setLibraries:[NSArray array]];
     const NSUInteger unknown[] = {(1 << 16) + 3, (2 << 16) + 5, (3 << 16) + 3, 5 << 16, 7};
     for (int i = 0; i < 5; i++) {

@@ -288,7 +288,7 @@ kernel void k(device float *a, device float *b [[buffer(1), function_constant(gi
     if (!CHECK(library != nullptr)) std::fprintf(stderr, "%s\n", log);
     const smtl_constant_value number{nullptr, 3, 29, {5}};
     for (const size_t count : {size_t(0), size_t(1)}) {
-        char *path = smtl_library_specialize(library, "k", &number, count, &log);
+        char *path = smtl_library_specialize(library, "k", &number, count, nullptr, &log);
         char *error = nullptr;
         smtl_kernel *kernel = path ? smtl_kernel_load(path, "smtl_entry", &error) : nullptr;
         std::free(path);
@@ -319,7 +319,7 @@ void test_fast_limits() {
     smtl_compile_options options{};
     options.math_mode = SMTL_MATH_FAST;
     smtl_library *library = smtl_library_compile(source.data(), source.size(), &options, nullptr);
-    char *path = library ? smtl_library_specialize(library, "k", nullptr, 0, nullptr) : nullptr;
+    char *path = library ? smtl_library_specialize(library, "k", nullptr, 0, nullptr, nullptr) : nullptr;
     char *error = nullptr;
     smtl_kernel *kernel = path ? smtl_kernel_load(path, "smtl_entry", &error) : nullptr;
     std::free(path);

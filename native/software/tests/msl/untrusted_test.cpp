@@ -113,7 +113,7 @@ void test_attributes() {
     for (const char *name :
          {"constructor", "destructor", "__constructor__", "constructor(101)", "section(\".init_array\")",
           "init_priority(200)", "ifunc(\"f\")", "alias(\"f\")", "weakref(\"f\")", "target_clones(\"avx2\",\"default\")",
-          "naked", "cleanup(f)", "used", "retain", "visibility(\"default\")", "weak", "mode(QI)", "target(\"avx2\")",
+          "naked", "cleanup(f)", "used", "retain", "visibility(\"protected\")", "weak", "mode(QI)", "target(\"avx2\")",
           "unheard_of"}) {
         const std::string plain(name, std::string(name).find('(') == std::string::npos ? std::string(name).size()
                                                                                        : std::string(name).find('('));

@@ -32,6 +32,8 @@
 #define SMTL_SIMDGROUP_WIDTH 32u
 #define SMTL_BUFFER_SLOTS 31u
 #define SMTL_THREADS_PER_THREADGROUP 1024u
+/* The most dynamic libraries that a kernel may look up functions in. */
+#define SMTL_DYNAMIC_LIBRARIES 64u
 /* The largest value that one lane gives to an exchange, and what a combination of all lanes may hold. */
 #define SMTL_EXCHANGE_VALUE_SIZE 32u
 #define SMTL_EXCHANGE_RESULT_SIZE (SMTL_SIMDGROUP_WIDTH * SMTL_EXCHANGE_VALUE_SIZE)

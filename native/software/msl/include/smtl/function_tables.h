@@ -116,15 +116,22 @@ template <class T> bool is_null_visible_function_table(visible_function_table<T>
 #define SMTL_FUNCTION_FACTS(name, function)                                                        \
     {name, (void *)(function), smtl::function_type<metal::remove_pointer_t<decltype(function)>>(), \
      smtl::function_type_name<metal::remove_pointer_t<decltype(function)>>()}
-/* By its number for the host, and by its name for the parts that it is linked with. The last variable is there because
- * clang does not keep in a precompiled header that the section of the library's variables is writable: without one here
- * it takes `blocking` and `polling` for constants. */
+/* In a part that calls, or is called by, other parts. The variable is there because clang does not keep in a
+ * precompiled header that the section of the library's variables is writable: without one here it takes `blocking` and
+ * `polling` for constants. */
+#define SMTL_LINKED_PART(symbol)                                                 \
+    __attribute__((used)) static void symbol##_linked() { smtl::mark_linked(); } \
+    __attribute__((used)) SMTL_LIBRARY_VARIABLE static char symbol##_writable;
+/* Whose functions are known by symbols of their own. */
+#define SMTL_DYNAMIC_LIBRARY(symbol)                                               \
+    extern "C" __attribute__((visibility("default"), used)) const char symbol = 1; \
+    SMTL_LINKED_PART(symbol)
+/* By its number for the host, and by its name for the parts that it is linked with. */
 #define SMTL_VISIBLE_FUNCTION(symbol, named, name, function)                                                           \
     extern "C" __attribute__((visibility("default"), used)) const smtl_visible_function symbol =                       \
         SMTL_FUNCTION_FACTS(name, function);                                                                           \
     extern "C" __attribute__((visibility("hidden"), used)) const smtl_visible_function symbol##_named __asm__(named) = \
         SMTL_FUNCTION_FACTS(name, function);                                                                           \
-    __attribute__((used)) static void symbol##_linked() { smtl::mark_linked(); }                                       \
-    __attribute__((used)) SMTL_LIBRARY_VARIABLE static char symbol##_writable;
+    SMTL_LINKED_PART(symbol)
 
 #endif

@@ -87,8 +87,22 @@ bool joins_lines(std::string_view leading) {
     return false;
 }
 
+// `visibility("default")` and `visibility("hidden")` say what a dynamic library exports (passes/exported_functions.h).
+// Clang does not see them: it would export variables too.
+bool take_visibility(Source &source, Index name, Range part) {
+    if (without_underscores(source[name].text) != "visibility" || part.end != name + 4 || !source[name + 1].is("("))
+        return false;
+    const std::string_view value = source[name + 2].text;
+    if (value != "\"default\"" && value != "\"hidden\"") return false;
+    source[name].replace("unused");
+    source.erase({name + 1, part.end});
+    return true;
+}
+
 void refuse_attribute(Source &source, Index name, Range part) {
-    if (part.empty() || is_one_of(without_underscores(source[name].text), attributes)) return;
+    if (part.empty() || take_visibility(source, name, part) ||
+        is_one_of(without_underscores(source[name].text), attributes))
+        return;
     source.problem(name, "attribute '" + std::string(source[name].text) + "' is not supported in Metal");
 }
 

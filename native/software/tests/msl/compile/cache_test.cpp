@@ -38,7 +38,7 @@ std::string compile(const std::string &source) {
     if (!library) std::fprintf(stderr, "%s\n", log ? log : "no log");
     std::free(log);
     if (!library) return {};
-    char *path = smtl_library_specialize(library, "k", nullptr, 0, &log);
+    char *path = smtl_library_specialize(library, "k", nullptr, 0, nullptr, &log);
     if (!path) std::fprintf(stderr, "%s\n", log ? log : "no log");
     std::free(log);
     const std::string result = path ? path : "";
@@ -209,7 +209,7 @@ void test_sources_on_full_disk() {
     CHECK(library != nullptr);
     setrlimit(RLIMIT_FSIZE, &none);
     log = nullptr;
-    CHECK(smtl_library_specialize(library, "k", nullptr, 0, &log) == nullptr);
+    CHECK(smtl_library_specialize(library, "k", nullptr, 0, nullptr, &log) == nullptr);
     CHECK(log && std::strlen(log) > 0);
     std::free(log);
     log = nullptr;
@@ -217,7 +217,7 @@ void test_sources_on_full_disk() {
     CHECK(log && std::string(log).find("cannot be written to") != std::string::npos);
     std::free(log);
     setrlimit(RLIMIT_FSIZE, &before);
-    char *path = smtl_library_specialize(library, "k", nullptr, 0, nullptr);
+    char *path = smtl_library_specialize(library, "k", nullptr, 0, nullptr, nullptr);
     CHECK(path != nullptr && fs::exists(path));
     std::free(path);
     smtl_library_release(library);

@@ -53,7 +53,7 @@ void *compile(void *used) {
     auto *in_use = static_cast<volatile char *>(alloca(*static_cast<std::size_t *>(used)));
     in_use[0] = 0;
     smtl_library *library = smtl_library_compile(text, std::strlen(text), nullptr, nullptr);
-    char *path = library ? smtl_library_specialize(library, "k", nullptr, 0, nullptr) : nullptr;
+    char *path = library ? smtl_library_specialize(library, "k", nullptr, 0, nullptr, nullptr) : nullptr;
     const bool made = path != nullptr;
     std::free(path);
     smtl_library_release(library);
