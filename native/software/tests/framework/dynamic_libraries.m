@@ -248,6 +248,29 @@ static void test_archives(void) {
     CHECK([device newComputePipelineStateWithDescriptor:descriptor options:only reflection:NULL error:&error] == nil);
 }
 
+/* Of a family without function pointers and dynamic libraries. */
+static void test_older_device(void) {
+    NSError *error = nil;
+    CHECK(![device supportsDynamicLibraries] && ![device supportsFunctionPointers]);
+    CHECK([device newLibraryWithSource:tools_source options:options_of(@"/tools", nil) error:&error] == nil);
+    CHECK([error code] == MTLLibraryErrorUnsupported && [[error domain] isEqual:MTLLibraryErrorDomain]);
+    id<MTLLibrary> library = compile(@"#include <metal_stdlib>\n[[visible]] int same(int x) { return x; }\n"
+                                      "kernel void alone(device int *values [[buffer(0)]]) { values[0] = 7; }",
+                                     nil);
+    CHECK([device newDynamicLibrary:library error:&error] == nil);
+    CHECK([error code] == MTLDynamicLibraryErrorUnsupported && [[error domain] isEqual:MTLDynamicLibraryDomain]);
+    CHECK([device newDynamicLibraryWithURL:file_of(@"none.metallib") error:&error] == nil);
+    CHECK([error code] == MTLDynamicLibraryErrorUnsupported);
+    MTLLinkedFunctions *linked = [MTLLinkedFunctions linkedFunctions];
+    [linked setFunctions:one([[library newFunctionWithName:@"same"] autorelease])];
+    MTLComputePipelineDescriptor *descriptor = [[[MTLComputePipelineDescriptor alloc] init] autorelease];
+    [descriptor setComputeFunction:[[library newFunctionWithName:@"alone"] autorelease]];
+    [descriptor setLinkedFunctions:linked];
+    CHECK([device newComputePipelineStateWithDescriptor:descriptor options:MTLPipelineOptionNone reflection:NULL
+                                                  error:&error] == nil);
+    CHECK(contains([error localizedDescription], @"the device answers NO to supportsFunctionPointers"));
+}
+
 /* The same in a process that instruments kernels and the libraries that they call. */
 static void test_again(const char *name, const char *value) {
     const pid_t child = fork();
@@ -268,14 +291,18 @@ int main(void) {
     @autoreleasepool {
         folder = [NSString stringWithUTF8String:made];
         if (!again) {
+            test_again("SOFTWARE_METAL_FAMILY", "5");
             test_again("SOFTWARE_METAL_SANITIZE", "all");
             test_again("SOFTWARE_METAL_PROFILE", [[folder stringByAppendingPathComponent:@"profile"] UTF8String]);
         }
         device = MTLCreateSystemDefaultDevice();
         queue = [device newCommandQueue];
-        CHECK([device supportsDynamicLibraries]);
-        RUN(test_calls);
+        if (getenv("SOFTWARE_METAL_FAMILY") != NULL)
+            RUN(test_older_device);
+        else
+            RUN(test_calls);
         if (!again) {
+            CHECK([device supportsDynamicLibraries]);
             RUN(test_mistakes);
             RUN(test_order);
             RUN(test_visibility);

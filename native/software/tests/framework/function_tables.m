@@ -31,6 +31,8 @@ static NSString *const table_source =
      "    table[which](counter, int(n - 1 - i)); }\n"
      "kernel void facts(device int *values [[buffer(0)]], visible_function_table<int(int)> table [[buffer(1)]]) {\n"
      "    values[0] = is_null_visible_function_table(table); values[1] = table.size(); values[2] = table.empty(); }\n"
+     "using Turn = int (*)(device atomic_int *, int);\n"
+     "int first_turn(Turn f, device atomic_int *counter) { return f(counter, 1); }\n"
      "[[visible]] int cube(int x);\n"
      "namespace elsewhere { int cube(int x) { return -x; } }\n"
      "[[visible]] float lanes(int x);\n"
@@ -163,6 +165,82 @@ static void test_callees_that_poll(void) {
     id<MTLBuffer> values = [make_ints(COUNT, 0, 0) autorelease];
     CHECK(launch(pipeline, values, table_of(pipeline, 1, functions), 0) == nil);
     CHECK(((int *)[values contents])[0] == COUNT);
+}
+
+static void test_handles_by_name(void) {
+    id<MTLFunction> doubled = function_of(library, @"doubled"), negative = function_of(library, @"negative");
+    id<MTLComputePipelineState> pipeline =
+        linked_pipeline(@"call", [NSArray arrayWithObjects:doubled, negative, nil], NULL);
+    id<MTLFunctionHandle> handles[] = {[pipeline functionHandleWithName:@"negative"],
+                                       [pipeline functionHandleWithName:@"doubled"]};
+    CHECK([[handles[0] name] isEqual:@"negative"] && [[handles[1] name] isEqual:@"doubled"]);
+    CHECK([pipeline functionHandleWithName:@"same"] == nil && [pipeline functionHandleWithName:@"call"] == nil);
+    id<MTLVisibleFunctionTable> table = table_of(pipeline, 3, nil);
+    [table setFunctions:handles withRange:NSMakeRange(1, 2)];
+    CHECK_RAISES("index 3 is not below the table's functionCount 3", [table setFunctions:handles
+                                                                               withRange:NSMakeRange(2, 2)]);
+    [table setFunctions:handles withRange:NSMakeRange(1, 2)];
+    id<MTLBuffer> values = [make_ints(COUNT, 0, 0) autorelease];
+    CHECK(launch(pipeline, values, table, 1) == nil);
+    for (int i = 0; i < COUNT; i++) CHECK(((int *)[values contents])[i] == (i % 2 == 0 ? -i : 2 * i));
+}
+
+/* What is bound at index 1 of `call`, which wants a table there. */
+static NSString *launch_with(id<MTLComputePipelineState> pipeline, void (^bind)(id<MTLComputeCommandEncoder> encoder)) {
+    const int first = 0;
+    id<MTLCommandBuffer> buffer = [queue commandBuffer];
+    id<MTLComputeCommandEncoder> encoder = [buffer computeCommandEncoder];
+    [encoder setComputePipelineState:pipeline];
+    [encoder setBuffer:[make_ints(COUNT, 0, 0) autorelease] offset:0 atIndex:0];
+    [encoder setBytes:&first length:sizeof first atIndex:2];
+    bind(encoder);
+    [encoder dispatchThreads:MTLSizeMake(COUNT, 1, 1) threadsPerThreadgroup:MTLSizeMake(COUNT, 1, 1)];
+    [encoder endEncoding];
+    [buffer commit];
+    [buffer waitUntilCompleted];
+    return [[buffer error] localizedDescription];
+}
+
+static void test_bindings(void) {
+    NSArray *functions =
+        [NSArray arrayWithObjects:function_of(library, @"doubled"), function_of(library, @"same"), nil];
+    id<MTLComputePipelineState> pipeline = linked_pipeline(@"call", functions, NULL);
+    id<MTLVisibleFunctionTable> table = table_of(pipeline, 2, functions), none = nil;
+    const id<MTLVisibleFunctionTable> *const given = &table, *const missing = &none;
+    CHECK(launch_with(pipeline, ^(id<MTLComputeCommandEncoder> encoder) {
+              [encoder setVisibleFunctionTables:given withBufferRange:NSMakeRange(1, 1)];
+          }) == nil);
+    CHECK(contains(launch_with(pipeline, ^(id<MTLComputeCommandEncoder> encoder) {
+                       [encoder setBuffer:[make_ints(COUNT, 0, 0) autorelease] offset:0 atIndex:1];
+                   }), @"is not a visible function table"));
+    CHECK(contains(launch_with(pipeline, ^(id<MTLComputeCommandEncoder> encoder) {
+                       [encoder setVisibleFunctionTables:missing withBufferRange:NSMakeRange(1, 1)];
+                   }), @"missing buffer binding at index 1 for table"));
+    CHECK_RAISES("31", launch_with(pipeline, ^(id<MTLComputeCommandEncoder> encoder) {
+                     [encoder setVisibleFunctionTable:table atBufferIndex:31];
+                 }));
+}
+
+static void test_archives(void) {
+    NSError *error = nil;
+    MTLLinkedFunctions *linked = [MTLLinkedFunctions linkedFunctions];
+    [linked setPrivateFunctions:[NSArray arrayWithObject:function_of(others, @"cube")]];
+    MTLComputePipelineDescriptor *descriptor = [[[MTLComputePipelineDescriptor alloc] init] autorelease];
+    [descriptor setComputeFunction:function_of(library, @"named")];
+    [descriptor setLinkedFunctions:linked];
+    MTLBinaryArchiveDescriptor *empty = [[[MTLBinaryArchiveDescriptor alloc] init] autorelease];
+    id<MTLBinaryArchive> archive = [[device newBinaryArchiveWithDescriptor:empty error:NULL] autorelease];
+    CHECK([archive addComputePipelineFunctionsWithDescriptor:descriptor error:&error] && error == nil);
+    [descriptor setBinaryArchives:[NSArray arrayWithObject:archive]];
+    const MTLPipelineOption only = MTLPipelineOptionFailOnBinaryArchiveMiss;
+    id<MTLComputePipelineState> pipeline = [[device newComputePipelineStateWithDescriptor:descriptor options:only
+                                                                               reflection:NULL
+                                                                                    error:&error] autorelease];
+    id<MTLBuffer> values = [make_ints(COUNT, 0, 0) autorelease];
+    CHECK(launch(pipeline, values, nil, 0) == nil);
+    for (int i = 0; i < COUNT; i++) CHECK(((int *)[values contents])[i] == i * i * i);
+    [descriptor setLinkedFunctions:nil];
+    CHECK([device newComputePipelineStateWithDescriptor:descriptor options:only reflection:NULL error:&error] == nil);
 }
 
 static void test_constants(void) {
@@ -350,6 +428,9 @@ int main(void) {
         RUN(test_calls);
         RUN(test_callees_that_meet);
         RUN(test_callees_that_poll);
+        RUN(test_handles_by_name);
+        RUN(test_bindings);
+        RUN(test_archives);
         RUN(test_constants);
         RUN(test_mistakes);
         /* Instrumentation changes nothing here. */
