@@ -213,6 +213,13 @@ static void test_files(void) {
     check_file(@"above.metallib", MTLDynamicLibraryErrorDependencyLoadFailure, @"not a library of the software Metal");
     check_file(@"none.metallib", MTLDynamicLibraryErrorInvalidFile, @"no such file");
     CHECK([base serializeToURL:file_of(@"base.metallib") error:&error]);
+    NSData *whole = [NSData dataWithContentsOfURL:file_of(@"above.metallib")];
+    for (NSUInteger length = 0; length < [whole length]; length++) {
+        NSData *part = [whole subdataWithRange:NSMakeRange(0, length)];
+        CHECK([part writeToFile:[file_of(@"part.metallib") path] atomically:NO]);
+        CHECK([device newDynamicLibraryWithURL:file_of(@"part.metallib") error:&error] == nil);
+        CHECK([error code] == MTLDynamicLibraryErrorInvalidFile);
+    }
     id<MTLDynamicLibrary> loaded = [[device newDynamicLibraryWithURL:file_of(@"above.metallib")
                                                                error:&error] autorelease];
     CHECK(error == nil && [[loaded installName] isEqual:@"@loader_path/above.metallib"]);
