@@ -11,7 +11,7 @@
 @public
     SMTLLibrary *_library; /* retained */
 }
-/* nil, and an autoreleased error, if the library is none of type dynamic, or has no machine code. */
+/* nil, and an autoreleased error, if the library is not of type dynamic, or its functions cannot be compiled. */
 - (instancetype)initWithLibrary:(SMTLLibrary *)library error:(NSError **)error;
 @end
 

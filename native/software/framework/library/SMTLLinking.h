@@ -12,7 +12,7 @@
     NSUInteger _functionsForTables;
     NSArray *_libraries; /* SMTLDynamicLibrary, in the order of search */
 }
-/* Autoreleased; nil for want of memory. Raises if something is no dynamic library of the function's device. */
+/* Autoreleased; nil for want of memory. Raises if an object is not a dynamic library of the device. */
 + (instancetype)linkingOf:(MTLComputePipelineDescriptor *)descriptor;
 @end
 
