@@ -1,17 +1,14 @@
 //! `metal-bridge generate`: continue a text.
 
-use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IsTerminal, Read, Write};
-use std::num::ParseFloatError;
 use std::ops::ControlFlow;
 
 use metal_bridge::Device;
-use metal_bridge::ops::KvElement;
-use metal_bridge_llama::sampling::{Sampler, Sampling};
-use metal_bridge_llama::{GenerateOptions, Generation, Session, SessionOptions, StopReason};
+use metal_bridge_llama::sampling::Sampling;
+use metal_bridge_llama::{GenerateOptions, Generation, Session, StopReason};
 
 use super::failure::Failure;
-use super::{DevicesChoice, ModelChoice, loading};
+use super::{DevicesChoice, ModelChoice, SamplingChoice, SessionChoice, loading};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -24,40 +21,10 @@ pub struct Arguments {
     /// Most tokens to generate; otherwise until the text ends or the context is full
     #[arg(short = 'n', long, value_name = "COUNT")]
     max_tokens: Option<usize>,
-    /// Most tokens of prompt and text together; otherwise the model's context, at most 4096
-    #[arg(short, long, value_name = "COUNT")]
-    context: Option<usize>,
-    /// How the keys and values of the text are kept
-    #[arg(long, value_name = "TYPE", default_value = "f32")]
-    cache: Cache,
-    /// Record the dispatches of a token once and replay them: less work for the CPU, the same text
-    #[arg(long)]
-    replay: bool,
-    /// 0 always takes the likeliest token; higher is more surprising
-    #[arg(
-        short,
-        long,
-        value_name = "NUMBER",
-        default_value_t = 0.0,
-        allow_negative_numbers = true,
-        value_parser = parse_temperature
-    )]
-    temperature: f32,
-    /// Draw from this many of the likeliest tokens; 0 for all
-    #[arg(long, value_name = "COUNT", default_value_t = 40)]
-    top_k: usize,
-    /// Draw from the likeliest tokens that together have this probability
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        default_value_t = 0.95,
-        allow_negative_numbers = true,
-        value_parser = parse_top_p
-    )]
-    top_p: f32,
-    /// Seed of the random numbers: equal seeds give equal texts; otherwise a random one
-    #[arg(long, value_name = "NUMBER")]
-    seed: Option<u64>,
+    #[command(flatten)]
+    session: SessionChoice,
+    #[command(flatten)]
+    sampling: SamplingChoice,
     /// Print the generated text only, without the prompt before it
     #[arg(long)]
     no_prompt: bool,
@@ -66,59 +33,12 @@ pub struct Arguments {
     quiet: bool,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Cache {
-    /// 32-bit floats
-    F32,
-    /// 16-bit floats: half the memory, rounded
-    F16,
-}
-
-fn parse_temperature(text: &str) -> Result<f32, String> {
-    checked(text, |temperature| Sampling {
-        temperature,
-        ..Sampling::default()
-    })
-}
-
-fn parse_top_p(text: &str) -> Result<f32, String> {
-    checked(text, |top_p| Sampling {
-        top_p,
-        ..Sampling::default()
-    })
-}
-
-/// The number in `text`, if one can sample with it.
-fn checked(text: &str, settings: impl Fn(f32) -> Sampling) -> Result<f32, String> {
-    let number = text
-        .parse()
-        .map_err(|error: ParseFloatError| error.to_string())?;
-    Sampler::new(settings(number)).map_err(|error| error.to_string())?;
-    Ok(number)
-}
-
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let prompt = prompt(arguments)?;
     let devices = arguments.devices.open()?;
     let model = loading::load(&devices, &arguments.model.model)?;
-    let options = SessionOptions {
-        context: arguments.context,
-        cache_element: match arguments.cache {
-            Cache::F32 => KvElement::F32,
-            Cache::F16 => KvElement::F16,
-        },
-        replay: arguments.replay,
-        ..SessionOptions::default()
-    };
-    let mut session = Session::with_options(&model, &options)?;
-    let sampling = Sampling {
-        temperature: arguments.temperature,
-        top_k: arguments.top_k,
-        top_p: arguments.top_p,
-        seed: arguments
-            .seed
-            .unwrap_or_else(|| RandomState::new().hash_one(0)),
-    };
+    let mut session = Session::with_options(&model, &arguments.session.options())?;
+    let sampling = arguments.sampling.sampling();
     let options = GenerateOptions {
         max_tokens: arguments.max_tokens,
         sampling,

@@ -6,6 +6,7 @@ mod analyze;
 mod bench;
 #[cfg(software_metal)]
 mod check;
+mod choices;
 mod failure;
 mod format;
 mod generate;
@@ -16,6 +17,7 @@ mod info;
 mod launch;
 mod loading;
 mod memory;
+mod perplexity;
 mod quantize;
 #[cfg(software_metal)]
 mod source;
@@ -26,12 +28,11 @@ mod topology;
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
+use choices::{DeviceChoice, DevicesChoice, ModelChoice, SamplingChoice, SessionChoice};
 use clap::{Parser, Subcommand};
 use failure::Failure;
-use metal_bridge::Device;
 
 /// Runs Llama models through Metal: Apple's, or the software Metal on other systems.
 #[derive(Parser)]
@@ -51,6 +52,8 @@ enum Command {
     Topology(topology::Arguments),
     /// Measure how fast a model reads a prompt and generates, or how fast operations on tensors are
     Bench(bench::Arguments),
+    /// Measure how well a model foretells a text
+    Perplexity(perplexity::Arguments),
     /// Compile sources of the Metal Shading Language and tell what is in them and what is wrong
     #[cfg(software_metal)]
     Check(check::Arguments),
@@ -60,52 +63,6 @@ enum Command {
     Quantize(quantize::Arguments),
     /// Make, use and drop buffers for long, and watch that nothing grows
     Stress(stress::Arguments),
-}
-
-/// Which device to run on.
-#[derive(clap::Args)]
-struct DeviceChoice {
-    /// Index of the Metal device, as `info` lists them; the system's default otherwise
-    #[arg(long, value_name = "INDEX")]
-    device: Option<usize>,
-}
-
-impl DeviceChoice {
-    fn open(&self) -> metal_bridge::Result<Device> {
-        self.device.map_or_else(Device::system_default, Device::at)
-    }
-}
-
-/// Which devices a model runs on.
-#[derive(clap::Args)]
-struct DevicesChoice {
-    #[command(flatten)]
-    device: DeviceChoice,
-    /// Indices of several devices, as in 0,1: the model's layers are split among them by their memory, in this order
-    #[arg(
-        long,
-        value_name = "INDICES",
-        value_delimiter = ',',
-        conflicts_with = "device"
-    )]
-    devices: Vec<usize>,
-}
-
-impl DevicesChoice {
-    fn open(&self) -> metal_bridge::Result<Vec<Device>> {
-        match self.devices[..] {
-            [] => Ok(vec![self.device.open()?]),
-            _ => self.devices.iter().copied().map(Device::at).collect(),
-        }
-    }
-}
-
-/// Which file holds the model.
-#[derive(clap::Args)]
-struct ModelChoice {
-    /// The model: a GGUF file of the llama architecture
-    #[arg(short, long, value_name = "FILE")]
-    model: PathBuf,
 }
 
 fn main() -> ExitCode {
@@ -118,6 +75,7 @@ fn main() -> ExitCode {
         Command::Info(arguments) => info::run(&arguments),
         Command::Topology(arguments) => topology::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Perplexity(arguments) => perplexity::run(&arguments),
         #[cfg(software_metal)]
         Command::Check(arguments) => check::run(&arguments),
         Command::Analyze(arguments) => analyze::run(&arguments),

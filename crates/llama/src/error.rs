@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::architecture;
 use super::gguf::{GgufError, TensorType};
+use super::perplexity::PerplexityError;
 use super::sampling::SamplingError;
 use super::tokenizer::TokenizerError;
 
@@ -125,6 +126,9 @@ pub enum Error {
     /// Sampling settings out of range, or logits that are not numbers.
     #[error(transparent)]
     Sampling(#[from] SamplingError),
+    /// The perplexity of a text cannot be computed.
+    #[error(transparent)]
+    Perplexity(#[from] PerplexityError),
     /// A call of the bridge failed: no device, no memory, an error of the GPU.
     #[error(transparent)]
     Metal(#[from] metal_bridge::Error),

@@ -8,6 +8,7 @@
 //! | one text in the making: KV cache, position, logits | [`Session`] |
 //! | choice of the next token | [`sampling::Sampler`] |
 //! | prompt to text | [`Session::generate`] |
+//! | how well a model foretells a text | [`Session::perplexity`] |
 //! | a file with its weights in a smaller format | [`quantize::quantize`] |
 //!
 //! ```no_run
@@ -42,6 +43,7 @@ mod keys;
 mod loader;
 mod model;
 mod part;
+mod perplexity;
 pub mod quantize;
 mod rope;
 mod running;
@@ -56,6 +58,7 @@ pub use config::{LayerConfig, ModelConfig};
 pub use error::{Error, Result};
 pub use generate::{GenerateOptions, Generation, StopReason};
 pub use model::Model;
+pub use perplexity::{Perplexity, PerplexityError, PerplexityOptions};
 pub use rope::{RopeConfig, RopeScaling, Yarn};
 pub use session::{Counts, Session, SessionOptions};
 

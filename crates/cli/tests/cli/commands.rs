@@ -1,27 +1,27 @@
-//! Every command but `check`: what it prints, what it refuses, what it says without a Metal.
+//! Every command without a file of its own: what it prints, what it refuses, what it says without a Metal.
 
 use std::process::{Command, Output, Stdio};
 
-const MODEL: &str = concat!(
+pub const MODEL: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../models/tiny-stories/tiny-stories-q8_0.gguf"
 );
 
-fn command(arguments: &[&str]) -> Command {
+pub fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_metal-bridge"));
     command.args(arguments).stdin(Stdio::null());
     command
 }
 
-fn run(arguments: &[&str]) -> Output {
+pub fn run(arguments: &[&str]) -> Output {
     command(arguments).output().unwrap()
 }
 
-fn text(bytes: &[u8]) -> &str {
+pub fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-fn assert_code(output: &Output, code: i32) {
+pub fn assert_code(output: &Output, code: i32) {
     assert_eq!(
         output.status.code(),
         Some(code),
@@ -306,68 +306,5 @@ mod with_a_metal {
         let output = run(&["stress", "--seconds", "1"]);
         assert_code(&output, 0);
         assert!(text(&output.stdout).contains("no growth in"));
-    }
-
-    #[test]
-    fn bench_measures_operations_as_a_table_and_as_json() {
-        let words = ["--milliseconds", "1", "--only", "add"];
-        let output = run(&[&["bench", "ops"], &words[..]].concat());
-        assert_code(&output, 0);
-        let table = text(&output.stdout);
-        for part in [
-            "| add | 4194304 |",
-            "| add a row | 2048 x 2048 |",
-            "at the peak",
-        ] {
-            assert!(table.contains(part), "{table}");
-        }
-        let output = run(&[&["bench", "ops", "--json"], &words[..]].concat());
-        assert_code(&output, 0);
-        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        let rows = report["rows"].as_array().unwrap();
-        assert_eq!(rows.len(), 2, "{report}");
-        for row in rows {
-            let [time, gflops, rate, share] = [
-                "gpu_milliseconds",
-                "gflops",
-                "gigabytes_per_second",
-                "peak_share",
-            ]
-            .map(|name| row[name].as_f64().unwrap());
-            assert!(
-                time > 0.0 && gflops > 0.0 && rate > 0.0 && share > 0.0,
-                "{row}"
-            );
-            // Four million additions.
-            let expected = 4194304e-6 / time;
-            assert!(
-                approx::relative_eq!(gflops, expected, max_relative = 1e-6),
-                "{row}"
-            );
-        }
-        let output = run(&["bench", "ops", "--only", "nonsense"]);
-        assert_code(&output, 1);
-        assert!(text(&output.stderr).contains("softmax of rows"));
-    }
-
-    #[test]
-    fn bench_measures_as_a_table_and_as_json() {
-        let sizes = ["-p", "16", "-n", "4", "-r", "2", "-m", MODEL];
-        let output = run(&[&["bench"], &sizes[..]].concat());
-        assert_code(&output, 0);
-        assert!(
-            text(&output.stdout).contains("prefill")
-                && text(&output.stdout).contains("peak memory")
-        );
-        let output = run(&[&["bench", "--json"], &sizes[..]].concat());
-        assert_code(&output, 0);
-        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(report["prompt_tokens"], 16);
-        for phase in ["prefill", "decode"] {
-            let of = |which: &str| report[phase][which].as_f64().unwrap();
-            assert!(
-                0.0 < of("slowest") && of("slowest") <= of("mean") && of("mean") <= of("fastest")
-            );
-        }
     }
 }

@@ -7,6 +7,8 @@ mod check;
 mod commands;
 #[cfg(software_metal)]
 mod folder;
+#[cfg(metal_backend)]
+mod measuring;
 mod quantize;
 #[cfg(software_metal)]
 mod sanitize;

@@ -83,9 +83,20 @@ const BENCH: &[Choice] = &[
     ("--model", MODELS),
     ("--prompt-tokens", NUMBERS),
     ("-n", NUMBERS),
+    ("--depths", NUMBERS),
     ("--repetitions", &["1", "0", "x"]),
     ("--synthetic", &["llama"]),
     ("--device", NUMBERS),
+    ("--devices", DEVICES),
+    ("--json", &[]),
+];
+const PERPLEXITY: &[Choice] = &[
+    ("--model", MODELS),
+    ("--file", MODELS),
+    ("--context", NUMBERS),
+    ("--stride", NUMBERS),
+    ("--windows", NUMBERS),
+    ("--cache", &["f16", "f32", "f64"]),
     ("--devices", DEVICES),
     ("--json", &[]),
 ];
@@ -229,6 +240,7 @@ fn calls() -> impl Strategy<Value = Call> {
         4 => options(GENERATE, 4).prop_map(move |rest| [generate.clone(), rest].concat()),
         2 => options(GENERATE, 4).prop_map(move |rest| [begin(&["generate"]), rest].concat()),
         2 => options(BENCH, 4).prop_map(move |rest| [bench.clone(), rest].concat()),
+        1 => options(PERPLEXITY, 4).prop_map(move |rest| [begin(&["perplexity"]), rest].concat()),
         1 => options(INFO, 3).prop_map(move |rest| [begin(&["info"]), rest].concat()),
         1 => options(TOPOLOGY, 3).prop_map(move |rest| [begin(&["topology"]), rest].concat()),
         1 => options(STRESS, 2).prop_map(move |rest| [begin(&["stress", "-s", "0", "-t", "1"]), rest].concat()),

@@ -138,6 +138,11 @@ impl Tokenizer {
         self.bos
     }
 
+    /// Whether [`encode`](Self::encode) begins a text with the [begin token](Self::bos).
+    pub fn adds_bos(&self) -> bool {
+        self.add_bos
+    }
+
     /// The token that ends a text.
     pub fn eos(&self) -> Option<u32> {
         self.eos

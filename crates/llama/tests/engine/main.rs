@@ -10,6 +10,7 @@ mod failures;
 mod generation;
 mod live_objects;
 mod models;
+mod perplexity;
 mod reference;
 mod replay;
 mod support;

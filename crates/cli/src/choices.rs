@@ -1,0 +1,162 @@
+//! Options that several subcommands share: devices, a model's file, a session, how tokens are chosen.
+
+use std::hash::{BuildHasher, RandomState};
+use std::num::ParseFloatError;
+use std::path::PathBuf;
+
+use metal_bridge::Device;
+use metal_bridge::ops::KvElement;
+use metal_bridge_llama::SessionOptions;
+use metal_bridge_llama::sampling::{Sampler, Sampling};
+
+/// Which device to run on.
+#[derive(clap::Args)]
+pub struct DeviceChoice {
+    /// Index of the Metal device, as `info` lists them; the system's default otherwise
+    #[arg(long, value_name = "INDEX")]
+    pub device: Option<usize>,
+}
+
+impl DeviceChoice {
+    pub fn open(&self) -> metal_bridge::Result<Device> {
+        self.device.map_or_else(Device::system_default, Device::at)
+    }
+}
+
+/// Which devices a model runs on.
+#[derive(clap::Args)]
+pub struct DevicesChoice {
+    #[command(flatten)]
+    device: DeviceChoice,
+    /// Indices of several devices, as in 0,1: the model's layers are split among them by their memory, in this order
+    #[arg(
+        long,
+        value_name = "INDICES",
+        value_delimiter = ',',
+        conflicts_with = "device"
+    )]
+    devices: Vec<usize>,
+}
+
+impl DevicesChoice {
+    pub fn open(&self) -> metal_bridge::Result<Vec<Device>> {
+        match self.devices[..] {
+            [] => Ok(vec![self.device.open()?]),
+            _ => self.devices.iter().copied().map(Device::at).collect(),
+        }
+    }
+}
+
+/// Which file holds the model.
+#[derive(clap::Args)]
+pub struct ModelChoice {
+    /// The model: a GGUF file of the llama architecture
+    #[arg(short, long, value_name = "FILE")]
+    pub model: PathBuf,
+}
+
+/// What a session has room for, and how it works.
+#[derive(clap::Args)]
+pub struct SessionChoice {
+    /// Most tokens of prompt and text together; otherwise the model's context, at most 4096
+    #[arg(short, long, value_name = "COUNT")]
+    context: Option<usize>,
+    /// How the keys and values of the text are kept
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
+    cache: Cache,
+    /// Record the dispatches of a token once and replay them: less work for the CPU, the same text
+    #[arg(long)]
+    replay: bool,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum Cache {
+    /// 32-bit floats
+    F32,
+    /// 16-bit floats: half the memory, rounded
+    F16,
+}
+
+impl Cache {
+    pub fn element(self) -> KvElement {
+        match self {
+            Self::F32 => KvElement::F32,
+            Self::F16 => KvElement::F16,
+        }
+    }
+}
+
+impl SessionChoice {
+    pub fn options(&self) -> SessionOptions {
+        SessionOptions {
+            context: self.context,
+            cache_element: self.cache.element(),
+            replay: self.replay,
+            ..SessionOptions::default()
+        }
+    }
+}
+
+/// How the next token is chosen.
+#[derive(clap::Args)]
+pub struct SamplingChoice {
+    /// 0 always takes the likeliest token; higher is more surprising
+    #[arg(
+        short,
+        long,
+        value_name = "NUMBER",
+        default_value_t = 0.0,
+        allow_negative_numbers = true,
+        value_parser = parse_temperature
+    )]
+    temperature: f32,
+    /// Draw from this many of the likeliest tokens; 0 for all
+    #[arg(long, value_name = "COUNT", default_value_t = 40)]
+    top_k: usize,
+    /// Draw from the likeliest tokens that together have this probability
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 0.95,
+        allow_negative_numbers = true,
+        value_parser = parse_top_p
+    )]
+    top_p: f32,
+    /// Seed of the random numbers: equal seeds give equal texts; otherwise a random one
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+}
+
+impl SamplingChoice {
+    pub fn sampling(&self) -> Sampling {
+        Sampling {
+            temperature: self.temperature,
+            top_k: self.top_k,
+            top_p: self.top_p,
+            seed: self.seed.unwrap_or_else(|| RandomState::new().hash_one(0)),
+        }
+    }
+}
+
+fn parse_temperature(text: &str) -> Result<f32, String> {
+    checked(text, |temperature| Sampling {
+        temperature,
+        ..Sampling::default()
+    })
+}
+
+fn parse_top_p(text: &str) -> Result<f32, String> {
+    checked(text, |top_p| Sampling {
+        top_p,
+        ..Sampling::default()
+    })
+}
+
+/// The number in `text`, if one can sample with it.
+fn checked(text: &str, settings: impl Fn(f32) -> Sampling) -> Result<f32, String> {
+    let number = text
+        .parse()
+        .map_err(|error: ParseFloatError| error.to_string())?;
+    Sampler::new(settings(number)).map_err(|error| error.to_string())?;
+    Ok(number)
+}
