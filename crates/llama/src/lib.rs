@@ -8,6 +8,8 @@
 //! | one text in the making: KV cache, position, logits | [`Session`] |
 //! | choice of the next token | [`sampling::Sampler`] |
 //! | prompt to text | [`Session::generate`] |
+//! | prompts that each begin like the text before | [`Conversation`] |
+//! | messages to tokens, by the model's chat template | [`chat::ChatTemplate`] |
 //! | how well a model foretells a text | [`Session::perplexity`] |
 //! | a file with its weights in a smaller format | [`quantize::quantize`] |
 //!
@@ -33,7 +35,9 @@
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 mod architecture;
+pub mod chat;
 mod config;
+mod conversation;
 mod error;
 mod forward;
 mod frequencies;
@@ -55,6 +59,7 @@ pub mod tokenizer;
 mod weights;
 
 pub use config::{LayerConfig, ModelConfig};
+pub use conversation::Conversation;
 pub use error::{Error, Result};
 pub use generate::{GenerateOptions, Generation, StopReason};
 pub use model::Model;

@@ -40,6 +40,7 @@ pub struct Model {
 struct ModelInner {
     config: ModelConfig,
     tokenizer: Tokenizer,
+    chat_template: Option<String>,
     stages: Vec<Stage>,
     file_size: u64,
 }
@@ -108,12 +109,14 @@ impl Model {
                 reason: format!("there are only {} embeddings", config.vocabulary),
             });
         }
+        let chat_template = gguf.get_str("tokenizer.chat_template")?.map(str::to_owned);
         let stages = stages(devices, gguf, &config)?;
         let file_size = gguf.file_size();
         Ok(Self {
             inner: Arc::new(ModelInner {
                 config,
                 tokenizer,
+                chat_template,
                 stages,
                 file_size,
             }),
@@ -128,6 +131,11 @@ impl Model {
     /// The model's tokenizer.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.inner.tokenizer
+    }
+
+    /// The program that makes a text of a chat, if the file has one: [`ChatTemplate`](super::chat::ChatTemplate) runs it.
+    pub fn chat_template(&self) -> Option<&str> {
+        self.inner.chat_template.as_deref()
     }
 
     /// The devices that the model is loaded for, in the order of its layers.

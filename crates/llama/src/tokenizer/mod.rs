@@ -10,6 +10,7 @@ mod sentencepiece;
 mod stream;
 mod vocabulary;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use byte_pair::BytePair;
@@ -59,7 +60,7 @@ enum Algorithm {
 
 /// Part of a text: words, or a token that was spelt out.
 enum Fragment<'a> {
-    Text(&'a str),
+    Text(Cow<'a, str>),
     Token(u32),
 }
 
@@ -158,6 +159,17 @@ impl Tokenizer {
         self.vocabulary.kind(token)
     }
 
+    /// The text of `token`, as the vocabulary writes it; `None` if there is no such token.
+    pub fn text(&self, token: u32) -> Option<&str> {
+        self.vocabulary.text(token)
+    }
+
+    /// The texts that [`encode`](Self::encode) takes for control tokens.
+    pub(crate) fn control_texts(&self) -> impl Iterator<Item = &str> {
+        let control = self.special.iter().filter(|&&id| !self.is_text(id));
+        control.filter_map(|&id| self.vocabulary.text(id))
+    }
+
     /// The token whose text is `text`, as the vocabulary writes it.
     pub fn token(&self, text: &str) -> Option<u32> {
         self.vocabulary.id(text)
@@ -171,7 +183,7 @@ impl Tokenizer {
     /// [`TokenizerError::Unencodable`] if the vocabulary has no token for a byte of it.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
         let mut tokens: Vec<u32> = self.bos.filter(|_| self.add_bos).into_iter().collect();
-        self.encode_fragments(text, true, &mut tokens)?;
+        self.encode_fragments(self.fragments(text, true), &mut tokens)?;
         tokens.extend(self.eos.filter(|_| self.add_eos));
         Ok(tokens)
     }
@@ -183,18 +195,33 @@ impl Tokenizer {
     /// As for [`encode`](Self::encode).
     pub fn encode_plain(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
         let mut tokens = Vec::new();
-        self.encode_fragments(text, false, &mut tokens)?;
+        self.encode_fragments(self.fragments(text, false), &mut tokens)?;
+        Ok(tokens)
+    }
+
+    /// Encodes text without begin and end tokens, in which `mark` is not a character: it stands inside of what is no control
+    /// token although it is spelt like one.
+    pub(crate) fn encode_marked(&self, text: &str, mark: char) -> Result<Vec<u32>, TokenizerError> {
+        let mut fragments = vec![Fragment::Text(text.into())];
+        self.cut(&mut fragments, |id| !self.is_text(id));
+        for fragment in &mut fragments {
+            if let Fragment::Text(text) = fragment {
+                *text = text.replace(mark, "").into();
+            }
+        }
+        self.cut(&mut fragments, |id| self.is_text(id));
+        let mut tokens = Vec::new();
+        self.encode_fragments(fragments, &mut tokens)?;
         Ok(tokens)
     }
 
     fn encode_fragments(
         &self,
-        text: &str,
-        parse_control: bool,
+        fragments: Vec<Fragment<'_>>,
         tokens: &mut Vec<u32>,
     ) -> Result<(), TokenizerError> {
         let mut after_special = true;
-        for fragment in self.fragments(text, parse_control) {
+        for fragment in fragments {
             match (fragment, &self.algorithm) {
                 (Fragment::Token(id), _) => {
                     tokens.push(id);
@@ -202,41 +229,54 @@ impl Tokenizer {
                 }
                 (Fragment::Text(text), Algorithm::SentencePiece(sentencepiece)) => {
                     let prefix = self.add_space_prefix && after_special;
-                    sentencepiece.encode(&self.vocabulary, text, prefix, tokens)?;
+                    sentencepiece.encode(&self.vocabulary, &text, prefix, tokens)?;
                     after_special = false;
                 }
                 (Fragment::Text(text), Algorithm::BytePair(byte_pair)) => {
-                    byte_pair.encode(&self.vocabulary, text, tokens)?;
+                    byte_pair.encode(&self.vocabulary, &text, tokens)?;
                 }
             }
         }
         Ok(())
     }
 
+    /// Whether a special token is text that the vocabulary's maker added, and not a control token.
+    fn is_text(&self, id: u32) -> bool {
+        self.kind(id) == Some(TokenKind::UserDefined)
+    }
+
     /// Cuts `text` at the special tokens that are spelt out in it.
     fn fragments<'a>(&self, text: &'a str, parse_control: bool) -> Vec<Fragment<'a>> {
-        let mut fragments = vec![Fragment::Text(text)];
-        for &id in &self.special {
-            let is_text = self.kind(id) == Some(TokenKind::UserDefined);
+        let mut fragments = vec![Fragment::Text(text.into())];
+        self.cut(&mut fragments, |id| parse_control || self.is_text(id));
+        fragments
+    }
+
+    /// Cuts the texts of `fragments` at the `wanted` special tokens that are spelt out in them.
+    fn cut(&self, fragments: &mut Vec<Fragment<'_>>, wanted: impl Fn(u32) -> bool) {
+        for &id in self.special.iter().filter(|&&id| wanted(id)) {
             let spelt = self.vocabulary.text(id).unwrap_or_default();
-            if !(is_text || parse_control) || !text.contains(spelt) {
+            let is_cut = |fragment: &Fragment<'_>| match fragment {
+                Fragment::Text(text) => text.contains(spelt),
+                Fragment::Token(_) => false,
+            };
+            if !fragments.iter().any(is_cut) {
                 continue;
             }
             let mut cut = Vec::with_capacity(fragments.len());
-            for fragment in fragments {
+            for fragment in fragments.drain(..) {
                 let Fragment::Text(text) = fragment else {
                     cut.push(fragment);
                     continue;
                 };
-                for (index, part) in text.split(spelt).enumerate() {
+                for (index, part) in split(text, spelt).into_iter().enumerate() {
                     cut.extend((index > 0).then_some(Fragment::Token(id)));
                     cut.push(Fragment::Text(part));
                 }
             }
-            fragments = cut;
+            *fragments = cut;
         }
-        fragments.retain(|fragment| !matches!(fragment, Fragment::Text("")));
-        fragments
+        fragments.retain(|fragment| !matches!(fragment, Fragment::Text(text) if text.is_empty()));
     }
 
     /// Appends the bytes that `token` stands for in running text: none for control tokens and numbers past the
@@ -267,6 +307,17 @@ impl Tokenizer {
             .filter(|_| prefixed)
             .unwrap_or(&text)
             .to_owned()
+    }
+}
+
+/// The parts of `text` between those that are `spelt`.
+fn split<'a>(text: Cow<'a, str>, spelt: &str) -> Vec<Cow<'a, str>> {
+    match text {
+        Cow::Borrowed(text) => text.split(spelt).map(Cow::Borrowed).collect(),
+        Cow::Owned(text) => text
+            .split(spelt)
+            .map(|part| Cow::Owned(part.to_owned()))
+            .collect(),
     }
 }
 

@@ -2,6 +2,7 @@
 #![cfg(metal_backend)]
 
 mod architectures;
+mod conversation;
 #[cfg(software_metal)]
 mod devices;
 mod exact;

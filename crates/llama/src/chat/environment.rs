@@ -1,0 +1,106 @@
+//! What templates run in: Jinja2 as `transformers` sets it up, with limits.
+
+use std::io;
+
+use minijinja::value::{Kwargs, ValueKind};
+use minijinja::{Environment, Error, ErrorKind, Output, State, Value};
+
+use super::error::ChatError;
+use super::json;
+
+/// Instructions that a template may execute. A message takes some dozens.
+const MAX_STEPS: u64 = 5_000_000;
+
+/// Bytes that a template may write.
+pub(super) const MAX_OUTPUT: usize = 16 << 20;
+
+/// The message of an exception that a template raised.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Raised(pub String);
+
+pub(super) fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_trim_blocks(true);
+    environment.set_lstrip_blocks(true);
+    environment.set_fuel(Some(MAX_STEPS));
+    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+    environment.set_formatter(write_as_python);
+    // A name that Jinja2 leaves to templates' variables.
+    environment.remove_global("debug");
+    environment.add_filter("tojson", to_json);
+    environment.add_function("raise_exception", raise_exception);
+    environment.add_function("strftime_now", strftime_now);
+    environment
+}
+
+/// Runs the template `source`.
+pub(super) fn render(source: &str, context: Value) -> Result<String, ChatError> {
+    let environment = environment();
+    let mut output = Limited(Vec::new());
+    environment
+        .template_from_str(source)?
+        .render_captured_to(context, &mut output)?;
+    String::from_utf8(output.0).map_err(ChatError::data)
+}
+
+/// Output that fails where it gets too long.
+struct Limited(Vec<u8>);
+
+impl io::Write for Limited {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() > MAX_OUTPUT - self.0.len() {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes `None`, `True` and `False` as Python does.
+fn write_as_python(
+    out: &mut Output<'_>,
+    state: &State<'_, '_>,
+    value: &Value,
+) -> Result<(), Error> {
+    let text = match value.kind() {
+        ValueKind::None => "None",
+        ValueKind::Bool if value.is_true() => "True",
+        ValueKind::Bool => "False",
+        _ => return minijinja::escape_formatter(out, state, value),
+    };
+    Ok(out.write_str(text)?)
+}
+
+fn raise_exception(message: String) -> Result<Value, Error> {
+    let error = Error::new(
+        ErrorKind::InvalidOperation,
+        "the template raised an exception",
+    );
+    Err(error.with_source(Raised(message)))
+}
+
+/// The local time, in the format of C's `strftime`.
+fn strftime_now(format: &str) -> Result<String, Error> {
+    jiff::fmt::strtime::format(format, &jiff::Zoned::now())
+        .map_err(|error| Error::new(ErrorKind::InvalidOperation, error.to_string()))
+}
+
+/// Python's `json.dumps(value, ensure_ascii=False)`, with `indent`. Jinja2's own filter escapes for HTML.
+fn to_json(value: &Value, indent: Option<usize>, options: Kwargs) -> Result<String, Error> {
+    let indent = match indent {
+        None => options.get::<Option<usize>>("indent")?,
+        given => given,
+    };
+    if options.get::<Option<bool>>("ensure_ascii")? == Some(true) {
+        let reason = "tojson with ensure_ascii is not supported";
+        return Err(Error::new(ErrorKind::InvalidOperation, reason));
+    }
+    options.assert_all_used()?;
+    json::to_string(value, indent)
+        .map_err(|error| Error::new(ErrorKind::InvalidOperation, error.to_string()))
+}

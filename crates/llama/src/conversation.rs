@@ -1,0 +1,89 @@
+//! [`Conversation`]: a session that answers one whole prompt after another, and keeps what they share.
+
+use std::ops::ControlFlow;
+
+use super::error::{Error, Result};
+use super::generate::{GenerateOptions, Generation};
+use super::session::Session;
+
+/// A session whose tokens are known, for prompts that each begin like the text before, as those of a chat do.
+///
+/// [`answer`](Self::answer) computes only what is new: it keeps the tokens that the session and the prompt begin with alike.
+#[derive(Debug)]
+pub struct Conversation {
+    session: Session,
+    /// What the session holds.
+    tokens: Vec<u32>,
+}
+
+impl Conversation {
+    /// A conversation in a session, whose tokens it forgets.
+    pub fn new(mut session: Session) -> Self {
+        session.truncate(0);
+        Self {
+            session,
+            tokens: Vec::new(),
+        }
+    }
+
+    /// The session.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The tokens that the session holds.
+    pub fn tokens(&self) -> &[u32] {
+        &self.tokens
+    }
+
+    /// Forgets all tokens.
+    pub fn reset(&mut self) {
+        self.forget_from(0);
+    }
+
+    /// How many tokens of `prompt` the next answer need not compute. At least the last token is computed, for its logits.
+    pub fn kept(&self, prompt: &[u32]) -> usize {
+        let pairs = self.tokens.iter().zip(prompt);
+        let same = pairs.take_while(|(held, wanted)| held == wanted).count();
+        same.min(prompt.len().saturating_sub(1))
+    }
+
+    /// Generates what comes after `prompt`, the text from its beginning, as [`Session::generate_tokens`] does. The result counts only
+    /// the computed tokens of the prompt.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Session::generate_tokens`]. A prompt that is longer than the context changes nothing. After another error the
+    /// session holds the tokens of the prompt that it had, at most.
+    pub fn answer(
+        &mut self,
+        prompt: &[u32],
+        options: &GenerateOptions,
+        on_text: impl FnMut(&str) -> ControlFlow<()>,
+    ) -> Result<Generation> {
+        let context = self.session.context();
+        if prompt.len() > context {
+            return Err(Error::ContextExceeded {
+                tokens: prompt.len(),
+                position: 0,
+                context,
+            });
+        }
+        let kept = self.kept(prompt);
+        self.forget_from(kept);
+        let generated = self
+            .session
+            .generate_tokens(&prompt[kept..], options, on_text);
+        // After an error nobody knows what was generated.
+        let generated = generated.inspect_err(|_| self.session.truncate(kept))?;
+        let new = prompt[kept..].iter().chain(&generated.tokens).copied();
+        let held = self.session.position();
+        self.tokens.extend(new.take(held - kept));
+        Ok(generated)
+    }
+
+    fn forget_from(&mut self, position: usize) {
+        self.tokens.truncate(position);
+        self.session.truncate(position);
+    }
+}

@@ -1,0 +1,105 @@
+//! Conversations: answers are those of fresh sessions, and only new tokens are computed.
+
+use std::ops::ControlFlow;
+
+use crate::support::{session, shipped, tokens};
+use metal_bridge_llama::{Conversation, Error, GenerateOptions, Generation, Model};
+
+const VOCABULARY: usize = 300;
+
+fn options(max_tokens: usize) -> GenerateOptions {
+    GenerateOptions {
+        max_tokens: Some(max_tokens),
+        ignore_end: true,
+        ..GenerateOptions::default()
+    }
+}
+
+fn answer(conversation: &mut Conversation, prompt: &[u32]) -> Generation {
+    let answer = conversation.answer(prompt, &options(6), |_| ControlFlow::Continue(()));
+    answer.unwrap()
+}
+
+fn fresh(model: &Model) -> Conversation {
+    Conversation::new(session(model, 64))
+}
+
+#[test]
+fn answers_to_prompts_that_go_on_compute_only_what_is_new() {
+    let model = shipped();
+    let mut conversation = fresh(&model);
+    let mut prompt = tokens(20, VOCABULARY);
+    for _ in 0..3 {
+        let kept = conversation.kept(&prompt);
+        let told = answer(&mut conversation, &prompt);
+        assert_eq!(told.tokens, answer(&mut fresh(&model), &prompt).tokens);
+        assert_eq!(told.prompt_tokens, prompt.len() - kept);
+        // The session lacks the last token, which nothing came after.
+        let text = [&prompt[..], &told.tokens].concat();
+        assert_eq!(conversation.tokens(), &text[..text.len() - 1]);
+        assert_eq!(
+            conversation.tokens().len(),
+            conversation.session().position()
+        );
+        prompt = [&text[..], &[7, 8, 9]].concat();
+    }
+    assert!(conversation.kept(&prompt) > 20);
+}
+
+#[test]
+fn a_prompt_that_differs_in_the_middle_is_computed_from_there() {
+    let model = shipped();
+    let mut conversation = fresh(&model);
+    let prompt = tokens(20, VOCABULARY);
+    answer(&mut conversation, &prompt);
+    let mut other = prompt.clone();
+    other[11] += 1;
+    assert_eq!(conversation.kept(&other), 11);
+    let told = answer(&mut conversation, &other);
+    assert_eq!(told.prompt_tokens, 9);
+    assert_eq!(told.tokens, answer(&mut fresh(&model), &other).tokens);
+    // The same prompt again: its last token has to be fed for the logits.
+    assert_eq!(answer(&mut conversation, &other).prompt_tokens, 1);
+    assert_eq!(answer(&mut conversation, &other[..5]).prompt_tokens, 1);
+    conversation.reset();
+    assert_eq!(conversation.kept(&other), 0);
+}
+
+#[test]
+fn interruptions_and_errors_leave_a_conversation_that_goes_on() {
+    let model = shipped();
+    let mut conversation = fresh(&model);
+    let prompt = tokens(20, VOCABULARY);
+    let stopped = conversation.answer(&prompt, &options(40), |_| ControlFlow::Break(()));
+    let stopped = stopped.unwrap();
+    assert!(stopped.tokens.len() < 40);
+    assert_eq!(
+        conversation.tokens().len(),
+        conversation.session().position()
+    );
+
+    let held = conversation.tokens().to_vec();
+    let long = tokens(conversation.session().context() + 1, VOCABULARY);
+    let exceeded = conversation.answer(&long, &options(1), |_| ControlFlow::Continue(()));
+    assert!(matches!(
+        exceeded,
+        Err(Error::ContextExceeded { position: 0, .. })
+    ));
+    assert_eq!(conversation.tokens(), held);
+
+    let unknown = [&prompt[..], &[u32::MAX]].concat();
+    let refused = conversation.answer(&unknown, &options(1), |_| ControlFlow::Continue(()));
+    assert!(matches!(refused, Err(Error::NoSuchToken { .. })));
+    assert_eq!(
+        conversation.tokens().len(),
+        conversation.session().position()
+    );
+    let told = answer(&mut conversation, &prompt);
+    assert_eq!(told.tokens, answer(&mut fresh(&model), &prompt).tokens);
+}
+
+#[test]
+fn an_empty_prompt_is_an_error() {
+    let refused = fresh(&shipped()).answer(&[], &options(1), |_| ControlFlow::Continue(()));
+    assert!(matches!(refused, Err(Error::NoTokens)));
+}
