@@ -4,6 +4,7 @@
 
 mod analyze;
 mod bench;
+mod chat;
 #[cfg(software_metal)]
 mod check;
 mod choices;
@@ -46,6 +47,8 @@ struct Arguments {
 enum Command {
     /// Continue a text
     Generate(generate::Arguments),
+    /// Chat with a model
+    Chat(chat::Arguments),
     /// List the Metal devices and their limits
     Info(info::Arguments),
     /// Tell what joins the Metal devices, and how fast bytes move between them
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
     };
     let outcome = match arguments.command {
         Command::Generate(arguments) => generate::run(&arguments),
+        Command::Chat(arguments) => chat::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Topology(arguments) => topology::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),

@@ -2,6 +2,8 @@
 
 #[cfg(software_metal)]
 mod analyze;
+#[cfg(metal_backend)]
+mod chat;
 #[cfg(software_metal)]
 mod check;
 mod commands;
@@ -12,5 +14,7 @@ mod measuring;
 mod quantize;
 #[cfg(software_metal)]
 mod sanitize;
+#[cfg(software_metal)]
+mod terminal;
 #[cfg(metal_backend)]
 mod topology;

@@ -90,6 +90,15 @@ const BENCH: &[Choice] = &[
     ("--devices", DEVICES),
     ("--json", &[]),
 ];
+const CHAT: &[Choice] = &[
+    ("--model", MODELS),
+    ("-n", &["2", "0", "18446744073709551615", "x"]),
+    ("--template", SOURCES),
+    ("--system", &["", "Be brief"]),
+    ("--context", NUMBERS),
+    ("--temperature", NUMBERS),
+    ("--devices", DEVICES),
+];
 const PERPLEXITY: &[Choice] = &[
     ("--model", MODELS),
     ("--file", MODELS),
@@ -240,6 +249,7 @@ fn calls() -> impl Strategy<Value = Call> {
         4 => options(GENERATE, 4).prop_map(move |rest| [generate.clone(), rest].concat()),
         2 => options(GENERATE, 4).prop_map(move |rest| [begin(&["generate"]), rest].concat()),
         2 => options(BENCH, 4).prop_map(move |rest| [bench.clone(), rest].concat()),
+        1 => options(CHAT, 4).prop_map(move |rest| [begin(&["chat", "-n", "2"]), rest].concat()),
         1 => options(PERPLEXITY, 4).prop_map(move |rest| [begin(&["perplexity"]), rest].concat()),
         1 => options(INFO, 3).prop_map(move |rest| [begin(&["info"]), rest].concat()),
         1 => options(TOPOLOGY, 3).prop_map(move |rest| [begin(&["topology"]), rest].concat()),

@@ -1,0 +1,80 @@
+//! `metal-bridge chat` on a terminal: a pseudo-terminal whose other end the test holds.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::ptr::null_mut;
+
+use crate::commands::{MODEL, command};
+
+/// Both ends: the test's and the program's.
+fn terminal() -> (File, OwnedFd) {
+    let (mut ours, mut theirs) = (-1, -1);
+    // SAFETY: the numbers are there to be written, and the call takes null for what the test does not choose.
+    let status =
+        unsafe { libc::openpty(&mut ours, &mut theirs, null_mut(), null_mut(), null_mut()) };
+    assert_eq!(status, 0, "{}", io::Error::last_os_error());
+    // SAFETY: the call has just opened both, and nothing else owns them.
+    unsafe { (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) }
+}
+
+/// Reads until `text` has come, and returns all up to then.
+fn read_until(terminal: &mut File, text: &str) -> String {
+    let (mut read, mut byte) = (Vec::new(), [0]);
+    while !read.ends_with(text.as_bytes()) {
+        if let Err(error) = terminal.read_exact(&mut byte) {
+            panic!("{error} after {:?}", String::from_utf8_lossy(&read));
+        }
+        read.push(byte[0]);
+    }
+    String::from_utf8_lossy(&read).into_owned()
+}
+
+/// Each token takes some tenths of a second, so an answer that is not interrupted would have dozens of words.
+#[test]
+fn control_c_interrupts_the_coloured_answer_and_control_d_ends_the_chat() {
+    let folder = tempfile::tempdir().unwrap();
+    let template = folder.path().join("template.jinja");
+    std::fs::write(&template, "{{ messages[-1].content }}").unwrap();
+    let (mut ours, theirs) = terminal();
+    let mut chat = command(&["chat", "-m", MODEL, "--template"]);
+    chat.arg(&template)
+        .env("SOFTWARE_METAL_DELAY", "200000")
+        .env("TERM", "xterm")
+        .env_remove("NO_COLOR")
+        .stdin(theirs.try_clone().unwrap())
+        .stdout(theirs.try_clone().unwrap())
+        .stderr(theirs);
+    let lead_session = || {
+        // SAFETY: the call has no arguments.
+        if unsafe { libc::setsid() } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: standard input is the terminal, and the request takes a number.
+        match unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: the closure makes two system calls, which are safe after a fork, and allocates nothing.
+    let mut child = unsafe { chat.pre_exec(lead_session) }.spawn().unwrap();
+    // The command holds the program's end, which has to be closed for the end of what is read.
+    drop(chat);
+
+    read_until(&mut ours, "> ");
+    ours.write_all(b"Once upon a time\r").unwrap();
+    read_until(&mut ours, "\x1b[36m");
+    ours.write_all(b"\x03").unwrap();
+    let answer = read_until(&mut ours, "\x1b[0m");
+    assert!(answer.split_whitespace().count() < 30, "{answer}");
+    read_until(&mut ours, "> ");
+    ours.write_all(b"/nonsense\r").unwrap();
+    read_until(&mut ours, "there is no command /nonsense");
+    read_until(&mut ours, "> ");
+    ours.write_all(b"half a line\x03").unwrap();
+    read_until(&mut ours, "ends the chat");
+    read_until(&mut ours, "> ");
+    ours.write_all(b"\x04").unwrap();
+    assert!(child.wait().unwrap().success());
+}
