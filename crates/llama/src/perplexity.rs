@@ -65,9 +65,9 @@ pub struct Perplexity {
 }
 
 impl Perplexity {
-    /// The mean surprise of a token; 0 before any was counted.
+    /// The mean surprise of a token; not a number before any was counted.
     pub fn mean(&self) -> f64 {
-        self.sum / self.tokens.max(1) as f64
+        self.sum / self.tokens as f64
     }
 
     /// The perplexity: e to the power of the mean.
