@@ -30,9 +30,11 @@ impl ModelSummary {
         // Both keys are optional, and the model's loader has judged what has to be right.
         let text = |key| gguf.get_str(key).ok().flatten();
         let name = text("general.name").or(text("general.architecture"));
-        let parts = [name, most.map(TensorType::name)];
+        let parts = [name, most.map(TensorType::name)].into_iter().flatten();
+        // A name may hold the end of a line, which would end the table's row.
+        let words = parts.flat_map(str::split_whitespace);
         Self {
-            name: parts.into_iter().flatten().collect::<Vec<_>>().join(" "),
+            name: words.collect::<Vec<_>>().join(" "),
             bytes: tensors.iter().map(|tensor| tensor.byte_len()).sum(),
             parameters: tensors.iter().map(|tensor| tensor.element_count()).sum(),
         }

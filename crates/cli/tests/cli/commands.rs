@@ -49,6 +49,8 @@ fn wrong_arguments_exit_with_2() {
     assert_code(&output, 0);
     for part in [
         "generate",
+        "chat",
+        "perplexity",
         "info",
         "topology",
         "bench",
@@ -74,11 +76,14 @@ fn help_that_cannot_be_written_is_a_failure() {
 #[cfg(not(metal_backend))]
 #[test]
 fn without_a_metal_every_command_exits_with_3() {
+    const TEXT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
     for arguments in [
         &["info"][..],
         &["topology"],
         &["generate", "-m", MODEL, "x"],
         &["bench", "-m", MODEL],
+        &["chat", "-m", MODEL],
+        &["perplexity", "-m", MODEL, "--file", TEXT],
     ] {
         let output = run(arguments);
         assert_code(&output, 3);

@@ -7,7 +7,8 @@
 //! only the template itself writes control tokens. For this, rendering puts a mark, one character that occurs nowhere else, inside of
 //! whatever could become part of a control token's text in a message: the text itself, a beginning of it at the end of a string,
 //! and an end of it at the beginning. [`ChatTemplate::encode`] looks for control tokens while the marks are there, and then removes
-//! them. (A template that cuts a message apart and joins the pieces in another order can still spell a control token.)
+//! them. (A template that makes other text of a message can still spell a control token: one that joins pieces in another order, or
+//! changes the case of letters.)
 
 mod environment;
 mod error;
