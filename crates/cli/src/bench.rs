@@ -10,6 +10,7 @@ mod cases;
 mod engine;
 mod operations;
 mod report;
+mod test;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 use metal_bridge::ops::WeightType;
 use metal_bridge_llama::gguf::TensorType;
 use metal_bridge_workloads::synthetic::SyntheticModel;
+use test::{Kind, Test};
 
 use super::failure::Failure;
 use super::{DevicesChoice, format};
@@ -97,8 +99,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(What::Ops(arguments)) = &arguments.what {
         return operations::run(arguments);
     }
+    let tests = tests(arguments);
+    if tests.is_empty() {
+        return Err(Failure::new(
+            "nothing to measure: all prompts and all texts to generate have 0 tokens",
+        ));
+    }
+    let devices = arguments.devices.open()?;
     let (path, _temporary) = model_file(arguments)?;
-    let rows = engine::measure(&path, arguments)?;
+    let rows = engine::measure(&path, &devices, &tests, arguments.repetitions)?;
     let mut out = io::stdout().lock();
     if arguments.json {
         report::print_json(&mut out, &rows)?;
@@ -106,6 +115,26 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         report::print_markdown(&mut out, &rows)?;
     }
     Ok(())
+}
+
+/// The tests that `arguments` ask for: at each depth all prompts, then all lengths of decoding.
+fn tests(arguments: &Arguments) -> Vec<Test> {
+    let kinds = [
+        (Kind::Prompt, &arguments.prompt_tokens),
+        (Kind::Decode, &arguments.generate_tokens),
+    ];
+    let mut tests = Vec::new();
+    for &depth in &arguments.depths {
+        for (kind, lengths) in kinds {
+            let wanted = lengths.iter().filter(|&&tokens| tokens > 0);
+            tests.extend(wanted.map(|&tokens| Test {
+                kind,
+                tokens: tokens as usize,
+                depth: depth as usize,
+            }));
+        }
+    }
+    tests
 }
 
 /// The model's file, and what deletes it in the end if it is temporary.

@@ -39,6 +39,7 @@ pub mod chat;
 mod config;
 mod conversation;
 mod error;
+mod evaluate;
 mod forward;
 mod frequencies;
 mod generate;

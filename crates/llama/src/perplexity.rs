@@ -1,12 +1,6 @@
-//! Perplexity: how well a model foretells a text.
+//! [`Perplexity`]: how well a model foretells a text, and which of the text's tokens count.
 
 use std::ops::Range;
-
-use super::error::Result;
-use super::session::Session;
-
-/// The most rows of logits that are read back at once.
-const ROWS: usize = 32;
 
 /// Why a perplexity cannot be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -83,76 +77,23 @@ impl Perplexity {
         (self.tokens > 1).then(|| self.value() * (variance.max(0.0) / (tokens - 1.0)).sqrt())
     }
 
-    fn count(&mut self, surprise: f64) {
+    /// Before the first of `of_windows` windows.
+    pub(super) fn of_windows(of_windows: usize) -> Self {
+        Self {
+            of_windows,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn count(&mut self, surprise: f64) {
         self.tokens += 1;
         self.sum += surprise;
         self.sum_of_squares += surprise * surprise;
     }
 }
 
-impl Session {
-    /// The perplexity of `tokens`, by the method of llama.cpp. `on_window` is given the result so far after each window.
-    /// The session then holds the tokens of the last window.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Perplexity`](super::Error::Perplexity) for a text, a context or a stride that does not fit, and for logits that are not finite;
-    /// otherwise as for [`feed`](Self::feed).
-    pub fn perplexity(
-        &mut self,
-        tokens: &[u32],
-        options: &PerplexityOptions,
-        mut on_window: impl FnMut(&Perplexity),
-    ) -> Result<Perplexity> {
-        let windows = Windows::new(tokens.len(), self.context(), options)?;
-        let tokenizer = self.model().tokenizer();
-        let begin = tokenizer.bos().filter(|_| tokenizer.adds_bos());
-        let mut result = Perplexity {
-            of_windows: windows.count,
-            ..Perplexity::default()
-        };
-        for start in windows.starts() {
-            let mut window = tokens[start..start + windows.context].to_vec();
-            if let Some(begin) = begin {
-                window[0] = begin;
-            }
-            self.truncate(0);
-            self.count_surprises(&window, windows.foretold(), start, &mut result)?;
-            result.windows += 1;
-            on_window(&result);
-        }
-        Ok(result)
-    }
-
-    /// Feeds all of `window` but its last token, and counts the surprises of the tokens at `foretold`.
-    fn count_surprises(
-        &mut self,
-        window: &[u32],
-        foretold: Range<usize>,
-        start: usize,
-        result: &mut Perplexity,
-    ) -> Result<()> {
-        let vocabulary = self.model().config().vocabulary;
-        // The logits after a token are the next one's.
-        let read = foretold.start - 1..foretold.end - 1;
-        if read.start > 0 {
-            self.feed(&window[..read.start])?;
-        }
-        for first in read.clone().step_by(ROWS) {
-            let rows = first..read.end.min(first + ROWS);
-            let logits = self.feed_with_logits(&window[rows.clone()])?;
-            for (row, logits) in rows.zip(logits.chunks_exact(vocabulary)) {
-                let surprise = surprise(logits, window[row + 1])
-                    .ok_or(PerplexityError::NoProbability(start + row + 1))?;
-                result.count(surprise);
-            }
-        }
-        Ok(())
-    }
-}
-
 /// The negative logarithm of the probability that `logits` give to `token`.
-fn surprise(logits: &[f32], token: u32) -> Option<f64> {
+pub(super) fn surprise(logits: &[f32], token: u32) -> Option<f64> {
     let best = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let distance = |logit: f32| f64::from(logit) - f64::from(best);
     let total: f64 = logits.iter().map(|&logit| distance(logit).exp()).sum();
@@ -161,24 +102,28 @@ fn surprise(logits: &[f32], token: u32) -> Option<f64> {
 }
 
 /// Where the windows lie in a text, and which of their tokens count.
-struct Windows {
-    context: usize,
+pub(super) struct Windows {
+    pub context: usize,
     step: usize,
-    count: usize,
+    pub count: usize,
     /// Tokens at the end of a window that count.
     counted: usize,
 }
 
 impl Windows {
-    fn new(tokens: usize, context: usize, options: &PerplexityOptions) -> Result<Self> {
+    pub fn new(
+        tokens: usize,
+        context: usize,
+        options: &PerplexityOptions,
+    ) -> Result<Self, PerplexityError> {
         let (step, counted) = match options.stride {
-            None if context < 3 => return Err(PerplexityError::ContextTooSmall(context).into()),
+            None if context < 3 => return Err(PerplexityError::ContextTooSmall(context)),
             None => (context, context - context / 2 - 1),
             Some(stride) if (1..context).contains(&stride) => (stride, stride),
-            Some(stride) => return Err(PerplexityError::Stride { stride, context }.into()),
+            Some(stride) => return Err(PerplexityError::Stride { stride, context }),
         };
         if tokens < context {
-            return Err(PerplexityError::TextTooShort { tokens, context }.into());
+            return Err(PerplexityError::TextTooShort { tokens, context });
         }
         let all = (tokens - context) / step + 1;
         Ok(Self {
@@ -189,11 +134,11 @@ impl Windows {
         })
     }
 
-    fn starts(&self) -> impl Iterator<Item = usize> {
+    pub fn starts(&self) -> impl Iterator<Item = usize> {
         (0..self.count).map(|window| window * self.step)
     }
 
-    fn foretold(&self) -> Range<usize> {
+    pub fn foretold(&self) -> Range<usize> {
         self.context - self.counted..self.context
     }
 }

@@ -7,97 +7,37 @@ use metal_bridge::Device;
 use metal_bridge_llama::gguf::Gguf;
 use metal_bridge_llama::{self as llama, Model, Session, SessionOptions};
 
-use super::Arguments;
 use super::report::{ModelSummary, Row};
+use super::test::{Kind, Test};
 use crate::failure::Failure;
 use crate::{loading, memory};
 
-/// What one row of the table measures.
-#[derive(Clone, Copy)]
-pub struct Test {
-    pub kind: Kind,
-    /// Tokens of the prompt, or tokens that are decoded.
-    pub tokens: usize,
-    /// Tokens that the session holds before.
-    pub depth: usize,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    Prompt,
-    Decode,
-}
-
-impl Test {
-    /// llama-bench's name for it, such as `pp512` or `tg128 @ d4096`.
-    pub fn name(&self) -> String {
-        let kind = match self.kind {
-            Kind::Prompt => "pp",
-            Kind::Decode => "tg",
-        };
-        match self.depth {
-            0 => format!("{kind}{}", self.tokens),
-            depth => format!("{kind}{} @ d{depth}", self.tokens),
-        }
-    }
-
-    fn run(&self, session: &mut Session, tokens: &[u32]) -> llama::Result<()> {
-        let tokens = &tokens[self.depth..][..self.tokens];
-        match self.kind {
-            Kind::Prompt => session.feed(tokens),
-            Kind::Decode => tokens.chunks(1).try_for_each(|token| session.feed(token)),
-        }
-    }
-}
-
-/// The tests that `arguments` ask for: at each depth all prompts, then all lengths of decoding.
-fn tests(arguments: &Arguments) -> Vec<Test> {
-    let kinds = [
-        (Kind::Prompt, &arguments.prompt_tokens),
-        (Kind::Decode, &arguments.generate_tokens),
-    ];
-    let mut tests = Vec::new();
-    for &depth in &arguments.depths {
-        for (kind, lengths) in kinds {
-            let wanted = lengths.iter().filter(|&&tokens| tokens > 0);
-            tests.extend(wanted.map(|&tokens| Test {
-                kind,
-                tokens: tokens as usize,
-                depth: depth as usize,
-            }));
-        }
-    }
-    tests
-}
-
 /// A row for each test.
-pub fn measure(path: &Path, arguments: &Arguments) -> Result<Vec<Row>, Failure> {
-    let tests = tests(arguments);
-    if tests.is_empty() {
-        return Err(Failure::new(
-            "nothing to measure: all prompts and all texts to generate have 0 tokens",
-        ));
-    }
-    let devices = arguments.devices.open()?;
-    let model = loading::load(&devices, path)?;
+pub fn measure(
+    path: &Path,
+    devices: &[Device],
+    tests: &[Test],
+    repetitions: u32,
+) -> Result<Vec<Row>, Failure> {
+    let model = loading::load(devices, path)?;
     let named = |source| llama::Error::File {
         path: path.to_owned(),
         source,
     };
     let summary = ModelSummary::new(&Gguf::open(path).map_err(named)?);
-    let mut session = session(&model, &tests)?;
+    let mut session = session(&model, tests)?;
     // All tokens cost the same. These repeat only after the whole vocabulary.
     let vocabulary = model.config().vocabulary as u32;
     let tokens: Vec<u32> = (0..session.context() as u32)
         .map(|index| index % vocabulary)
         .collect();
     let mut rows = Vec::new();
-    for test in tests {
+    for &test in tests {
         if session.position() < test.depth {
             session.feed(&tokens[session.position()..test.depth])?;
         }
         let before = session.counts();
-        let times = times(&mut session, &test, &tokens, arguments.repetitions)?;
+        let times = times(&mut session, &test, &tokens, repetitions)?;
         let counts = session.counts();
         let buffers = counts.command_buffers - before.command_buffers;
         rows.push(Row {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use metal_bridge_llama::gguf::{Gguf, TensorType};
 use serde::Serialize;
 
-use super::engine::{Kind, Test};
+use super::test::{Kind, Test};
 
 /// What the table says of the model.
 #[derive(Clone)]

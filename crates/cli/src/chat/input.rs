@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
-use super::is_watched;
+use super::output::is_watched;
 use crate::failure::Failure;
 
 pub enum Input {

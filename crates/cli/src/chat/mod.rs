@@ -5,7 +5,7 @@ mod interrupts;
 mod output;
 
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -200,9 +200,4 @@ impl Chat {
 fn note(text: &str) {
     // Without standard error there is nobody left to tell.
     let _ = writeln!(io::stderr(), "{text}");
-}
-
-/// Whether a person sees what is printed.
-fn is_watched() -> bool {
-    io::stdout().is_terminal()
 }

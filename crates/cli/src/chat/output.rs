@@ -1,8 +1,6 @@
 //! An answer as it is printed, piece by piece.
 
-use std::io::{self, Write};
-
-use super::is_watched;
+use std::io::{self, IsTerminal, Write};
 
 const COLOR: &str = "\x1b[36m";
 const PLAIN: &str = "\x1b[0m";
@@ -72,4 +70,9 @@ impl<W: Write> Answer<W> {
 
 fn is_shown(character: char) -> bool {
     !character.is_control() || character == '\n' || character == '\t'
+}
+
+/// Whether a person sees what is printed.
+pub fn is_watched() -> bool {
+    io::stdout().is_terminal()
 }

@@ -75,7 +75,7 @@ fn answers_go_on_with_the_whole_chat() {
 }
 
 #[test]
-fn commands_that_do_not_exist_are_said_so_and_two_slashes_say_one() {
+fn unknown_commands_are_named_and_two_slashes_say_one() {
     let output = chat(
         "{{ messages | length }}{{ messages[0].content }}",
         &["-n", "4"],

@@ -5,19 +5,11 @@ use std::io;
 use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Output, State, Value};
 
-use super::error::ChatError;
+use super::error::{ChatError, MAX_OUTPUT, Raised};
 use super::json;
 
 /// Instructions that a template may execute. A message takes some dozens.
 const MAX_STEPS: u64 = 5_000_000;
-
-/// Bytes that a template may write.
-pub(super) const MAX_OUTPUT: usize = 16 << 20;
-
-/// The message of an exception that a template raised.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct Raised(pub String);
 
 pub(super) fn environment() -> Environment<'static> {
     let mut environment = Environment::new();

@@ -2,8 +2,15 @@
 
 use minijinja::ErrorKind;
 
-use super::environment::{MAX_OUTPUT, Raised};
 use crate::tokenizer::TokenizerError;
+
+/// Bytes that a template may write.
+pub(super) const MAX_OUTPUT: usize = 16 << 20;
+
+/// The message of an exception that a template raised.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Raised(pub String);
 
 /// What is wrong with a chat template, or with a chat for it.
 #[derive(Debug, thiserror::Error)]

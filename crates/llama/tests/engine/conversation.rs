@@ -47,7 +47,7 @@ fn answers_to_prompts_that_go_on_compute_only_what_is_new() {
 }
 
 #[test]
-fn a_prompt_that_differs_in_the_middle_is_computed_from_there() {
+fn a_prompt_is_computed_from_where_it_differs() {
     let model = shipped();
     let mut conversation = fresh(&model);
     let prompt = tokens(20, VOCABULARY);
@@ -66,7 +66,7 @@ fn a_prompt_that_differs_in_the_middle_is_computed_from_there() {
 }
 
 #[test]
-fn interruptions_and_errors_leave_a_conversation_that_goes_on() {
+fn a_conversation_goes_on_after_errors() {
     let model = shipped();
     let mut conversation = fresh(&model);
     let prompt = tokens(20, VOCABULARY);

@@ -1,0 +1,41 @@
+//! What a row of the model's table measures.
+
+use metal_bridge_llama::{self as llama, Session};
+
+/// What one row of the table measures.
+#[derive(Clone, Copy)]
+pub struct Test {
+    pub kind: Kind,
+    /// Tokens of the prompt, or tokens that are decoded.
+    pub tokens: usize,
+    /// Tokens that the session holds before.
+    pub depth: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Prompt,
+    Decode,
+}
+
+impl Test {
+    /// llama-bench's name for it, such as `pp512` or `tg128 @ d4096`.
+    pub fn name(&self) -> String {
+        let kind = match self.kind {
+            Kind::Prompt => "pp",
+            Kind::Decode => "tg",
+        };
+        match self.depth {
+            0 => format!("{kind}{}", self.tokens),
+            depth => format!("{kind}{} @ d{depth}", self.tokens),
+        }
+    }
+
+    pub fn run(&self, session: &mut Session, tokens: &[u32]) -> llama::Result<()> {
+        let tokens = &tokens[self.depth..][..self.tokens];
+        match self.kind {
+            Kind::Prompt => session.feed(tokens),
+            Kind::Decode => tokens.chunks(1).try_for_each(|token| session.feed(token)),
+        }
+    }
+}
