@@ -18,7 +18,6 @@ use std::path::PathBuf;
 use metal_bridge::ops::WeightType;
 use metal_bridge_llama::gguf::TensorType;
 use metal_bridge_workloads::synthetic::SyntheticModel;
-use test::{Kind, Test};
 
 use super::failure::Failure;
 use super::{DevicesChoice, format};
@@ -99,7 +98,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(What::Ops(arguments)) = &arguments.what {
         return operations::run(arguments);
     }
-    let tests = tests(arguments);
+    let tests = test::tests(
+        &arguments.prompt_tokens,
+        &arguments.generate_tokens,
+        &arguments.depths,
+    );
     if tests.is_empty() {
         return Err(Failure::new(
             "nothing to measure: all prompts and all texts to generate have 0 tokens",
@@ -115,26 +118,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         report::print_markdown(&mut out, &rows)?;
     }
     Ok(())
-}
-
-/// The tests that `arguments` ask for: at each depth all prompts, then all lengths of decoding.
-fn tests(arguments: &Arguments) -> Vec<Test> {
-    let kinds = [
-        (Kind::Prompt, &arguments.prompt_tokens),
-        (Kind::Decode, &arguments.generate_tokens),
-    ];
-    let mut tests = Vec::new();
-    for &depth in &arguments.depths {
-        for (kind, lengths) in kinds {
-            let wanted = lengths.iter().filter(|&&tokens| tokens > 0);
-            tests.extend(wanted.map(|&tokens| Test {
-                kind,
-                tokens: tokens as usize,
-                depth: depth as usize,
-            }));
-        }
-    }
-    tests
 }
 
 /// The model's file, and what deletes it in the end if it is temporary.

@@ -39,3 +39,19 @@ impl Test {
         }
     }
 }
+
+/// At each depth all prompts, then all lengths of decoding; nothing for a length of 0.
+pub fn tests(prompts: &[u32], decoded: &[u32], depths: &[u32]) -> Vec<Test> {
+    let mut tests = Vec::new();
+    for &depth in depths {
+        for (kind, lengths) in [(Kind::Prompt, prompts), (Kind::Decode, decoded)] {
+            let wanted = lengths.iter().filter(|&&tokens| tokens > 0);
+            tests.extend(wanted.map(|&tokens| Test {
+                kind,
+                tokens: tokens as usize,
+                depth: depth as usize,
+            }));
+        }
+    }
+    tests
+}
