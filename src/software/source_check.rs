@@ -205,6 +205,7 @@ pub fn check_source(source: &[u8], options: &CheckOptions) -> Result<SourceCheck
             name.as_ptr()
         },
         enable_logging: false,
+        exports: sys::SMTL_EXPORTS_NONE,
     };
     // SAFETY: the pointers are those of vectors and strings that live to the end of this function, with their lengths.
     let text = unsafe {

@@ -15,6 +15,11 @@ pub const SMTL_MATH_SAFE: smtl_math_mode = 0;
 pub const SMTL_MATH_RELAXED: smtl_math_mode = 1;
 pub const SMTL_MATH_FAST: smtl_math_mode = 2;
 
+pub type smtl_exports = u32;
+pub const SMTL_EXPORTS_NONE: smtl_exports = 0;
+pub const SMTL_EXPORTS_MARKED: smtl_exports = 1;
+pub const SMTL_EXPORTS_ALL: smtl_exports = 2;
+
 #[repr(C)]
 pub struct smtl_compile_options {
     pub macros: *const smtl_macro,
@@ -25,6 +30,7 @@ pub struct smtl_compile_options {
     pub include_path_count: usize,
     pub name: *const c_char,
     pub enable_logging: bool,
+    pub exports: smtl_exports,
 }
 
 unsafe extern "C" {
