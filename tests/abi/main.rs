@@ -42,7 +42,7 @@ fn software_differences(from: &str, to: &str) -> Vec<String> {
     mirror.retain(|path, _| path == Path::new(SOFTWARE_MIRROR));
     let mirror = read_mirror(&mirror);
     assert!(mirror.functions.len() == 1 && mirror.structures.len() == 2);
-    assert!(mirror.constants.len() == 3 && mirror.enumerations.len() == 1);
+    assert!(mirror.constants.len() == 6 && mirror.enumerations.len() == 2);
 
     let mut headers = files::read("native/software/msl", "h");
     headers.retain(|path, _| path == Path::new("msl.h"));

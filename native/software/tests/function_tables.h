@@ -89,7 +89,7 @@ static inline id<MTLComputePipelineState> privately_linked(NSString *kernel, NSA
 }
 
 static inline id<MTLVisibleFunctionTable> table_of(id<MTLComputePipelineState> pipeline, NSUInteger count,
-                                            NSArray *functions) {
+                                                   NSArray *functions) {
     MTLVisibleFunctionTableDescriptor *descriptor = [MTLVisibleFunctionTableDescriptor visibleFunctionTableDescriptor];
     [descriptor setFunctionCount:count];
     id<MTLVisibleFunctionTable> table = [[pipeline newVisibleFunctionTableWithDescriptor:descriptor] autorelease];
@@ -103,7 +103,7 @@ static inline id<MTLVisibleFunctionTable> table_of(id<MTLComputePipelineState> p
 
 /* Runs one threadgroup; the error's text, or nil. */
 static inline NSString *launch_with(id<MTLComputePipelineState> pipeline, id<MTLBuffer> values,
-                             void (^bind)(id<MTLComputeCommandEncoder> encoder)) {
+                                    void (^bind)(id<MTLComputeCommandEncoder> encoder)) {
     id<MTLCommandBuffer> buffer = [queue commandBuffer];
     id<MTLComputeCommandEncoder> encoder = [buffer computeCommandEncoder];
     [encoder setComputePipelineState:pipeline];
@@ -116,8 +116,8 @@ static inline NSString *launch_with(id<MTLComputePipelineState> pipeline, id<MTL
     return [[buffer error] localizedDescription];
 }
 
-static inline NSString *launch(id<MTLComputePipelineState> pipeline, id<MTLBuffer> values, id<MTLVisibleFunctionTable> table,
-                        int number) {
+static inline NSString *launch(id<MTLComputePipelineState> pipeline, id<MTLBuffer> values,
+                               id<MTLVisibleFunctionTable> table, int number) {
     return launch_with(pipeline, values, ^(id<MTLComputeCommandEncoder> encoder) {
         [encoder setVisibleFunctionTable:table atBufferIndex:1];
         [encoder setBytes:&number length:sizeof number atIndex:2];
