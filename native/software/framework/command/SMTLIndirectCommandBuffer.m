@@ -25,6 +25,8 @@ const char *SMTLPrepareIndirectCommand(const SMTLIndirectCommandBuffer *buffer, 
                                        smtl_launch *launch) {
     if (pipeline == nil) return "no compute pipeline state is set";
     if (buffer->_inheritsBuffers) {
+        if (SMTLTakesTableForMemory(pipeline, bindings->buffer_lengths))
+            return "a visible function table is bound where the kernel takes a buffer";
         *launch = *bindings;
         /* Threadgroup memory is not a buffer: the command's stands before the encoder's. */
         for (NSUInteger i = 0; i < SMTL_MAX_BUFFER_ARGUMENTS; i++)

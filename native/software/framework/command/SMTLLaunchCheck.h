@@ -23,6 +23,8 @@ void SMTLRequireThreadgroupOf(const char *where, const SMTLComputePipeline *pipe
  * one value of its type. `lengths` and `threadgroup_lengths` are those of the bindings, 0 for none. */
 void SMTLRequireLaunch(const char *where, const SMTLComputePipeline *pipeline, MTLSize group, const size_t *lengths,
                        const uint32_t *threadgroup_lengths);
+/* Whether a visible function table is bound where the kernel takes memory: it would write to the table. */
+bool SMTLTakesTableForMemory(const SMTLComputePipeline *pipeline, const size_t *lengths);
 
 /* `size` bytes of indirect arguments lie in the buffer. */
 void SMTLRequireIndirectArguments(const char *where, const SMTLBuffer *buffer, NSUInteger offset, NSUInteger size);

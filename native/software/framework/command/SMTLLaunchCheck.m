@@ -39,10 +39,14 @@ static size_t shortest(const size_t *lengths, const smtl_argument *argument) {
     return length;
 }
 
-/* The encoder knows the length of all bindings but tables. A kernel that took a table for memory would write to it. */
+/* The encoder knows the length of all bindings but tables. */
+static bool binds_table(const smtl_argument *argument, const size_t *lengths, uint32_t index) {
+    return argument->kind == SMTL_ARGUMENT_BUFFER && lengths[index] == SMTL_UNKNOWN_LENGTH;
+}
+
 static void require_kind(const char *where, const smtl_argument *argument, const size_t *lengths) {
     for (uint32_t i = argument->index; i < argument->index + argument->array_length; i++) {
-        const bool is_table = lengths[i] == SMTL_UNKNOWN_LENGTH;
+        const bool is_table = binds_table(argument, lengths, i);
         SMTL_REQUIRE(!is_table || argument->function_table, where,
                      @"argument %s at index %u is a buffer, and a visible function table is bound there",
                      argument->name, i);
@@ -50,6 +54,15 @@ static void require_kind(const char *where, const smtl_argument *argument, const
                      @"argument %s at index %u is a visible function table, and a buffer is bound there",
                      argument->name, i);
     }
+}
+
+bool SMTLTakesTableForMemory(const SMTLComputePipeline *pipeline, const size_t *lengths) {
+    for (size_t i = 0; i < pipeline->_argumentCount; i++) {
+        const smtl_argument *argument = &pipeline->_arguments[i];
+        for (uint32_t at = argument->index; at < argument->index + argument->array_length; at++)
+            if (!argument->function_table && binds_table(argument, lengths, at)) return true;
+    }
+    return false;
 }
 
 static void require_arguments(const char *where, const SMTLComputePipeline *pipeline, const size_t *lengths,

@@ -56,6 +56,40 @@ static void test_bindings_of_the_other_kind(void) {
     CHECK(contains(error, @"argument table at index 1 is a visible function table, and a buffer is bound there"));
 }
 
+/* A command that inherits the encoder's buffers gets its tables too. */
+static void test_inherited_bindings(void) {
+    NSArray *functions = [NSArray arrayWithObject:function_of(library, @"doubled")];
+    MTLLinkedFunctions *linked = [MTLLinkedFunctions linkedFunctions];
+    [linked setFunctions:functions];
+    MTLComputePipelineDescriptor *descriptor = [[[MTLComputePipelineDescriptor alloc] init] autorelease];
+    [descriptor setComputeFunction:function_of(library, @"memory")];
+    [descriptor setLinkedFunctions:linked];
+    [descriptor setSupportIndirectCommandBuffers:YES];
+    id<MTLComputePipelineState> pipeline = [[device newComputePipelineStateWithDescriptor:descriptor
+                                                                                  options:MTLPipelineOptionNone
+                                                                               reflection:NULL
+                                                                                    error:NULL] autorelease];
+    MTLIndirectCommandBufferDescriptor *inheriting = [[[MTLIndirectCommandBufferDescriptor alloc] init] autorelease];
+    [inheriting setCommandTypes:MTLIndirectCommandTypeConcurrentDispatchThreads];
+    [inheriting setInheritBuffers:YES];
+    id<MTLIndirectCommandBuffer> commands = [[device newIndirectCommandBufferWithDescriptor:inheriting maxCommandCount:1
+                                                                                    options:0] autorelease];
+    id<MTLIndirectComputeCommand> command = [commands indirectComputeCommandAtIndex:0];
+    [command setComputePipelineState:pipeline];
+    [command concurrentDispatchThreads:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(1, 1, 1)];
+    id<MTLVisibleFunctionTable> table = table_of(pipeline, 1, functions);
+    id<MTLCommandBuffer> buffer = [queue commandBuffer];
+    id<MTLComputeCommandEncoder> encoder = [buffer computeCommandEncoder];
+    [encoder setBuffer:[make_ints(COUNT, 0, 0) autorelease] offset:0 atIndex:0];
+    [encoder setVisibleFunctionTable:table atBufferIndex:1];
+    [encoder executeCommandsInBuffer:commands withRange:NSMakeRange(0, 1)];
+    [encoder endEncoding];
+    [buffer commit];
+    [buffer waitUntilCompleted];
+    CHECK(contains([[buffer error] localizedDescription],
+                   @"a visible function table is bound where the kernel takes a buffer"));
+}
+
 static void test_archives(void) {
     NSError *error = nil;
     MTLLinkedFunctions *linked = [MTLLinkedFunctions linkedFunctions];
@@ -123,6 +157,7 @@ int main(void) {
         RUN(test_handles_by_name);
         RUN(test_bindings);
         RUN(test_bindings_of_the_other_kind);
+        RUN(test_inherited_bindings);
         RUN(test_archives);
         RUN(test_argument_buffers);
         RUN(test_reflection);
