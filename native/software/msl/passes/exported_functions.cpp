@@ -30,20 +30,18 @@ bool has_linkage(const Source &source, const Declaration &declaration) {
 void mark_exported_functions(Source &source, const Declarations &declarations, Exports exports) {
     if (exports == Exports::none || source.checking()) return;
     std::map<std::string, std::string_view> declared;
-    const auto name_of = [&](const Declaration &declaration) {
-        return qualified(*declaration.scope, own_name(source, declaration));
-    };
     for (const Declaration &declaration : declarations)
         if (declaration.kind == DeclarationKind::prototype && !declaration.member)
             if (const std::string_view written = visibility(source, declaration); !written.empty())
-                declared.emplace(name_of(declaration), written);
+                declared.emplace(full_name(source, declaration), written);
     for (const Declaration &declaration : declarations) {
         if (declaration.kind != DeclarationKind::function || declaration.body.empty() || declaration.erased ||
             declaration.kernel || declaration.member || declaration.template_parameters ||
             !has_linkage(source, declaration))
             continue;
         std::string_view written = visibility(source, declaration);
-        if (const auto known = declared.find(name_of(declaration)); written.empty() && known != declared.end())
+        if (const auto known = declared.find(full_name(source, declaration));
+            written.empty() && known != declared.end())
             written = known->second;
         const bool shown = written.empty() ? exports == Exports::all : written == "\"default\"";
         if (!shown) continue;

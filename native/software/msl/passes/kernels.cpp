@@ -312,20 +312,17 @@ void KernelDefinitions::instantiate(const Declaration &declaration) {
 void define_kernels(Source &source, const Declarations &declarations, ProgramConstants &constants,
                     Translation &translation) {
     KernelDefinitions kernels(source, declarations, constants, translation);
-    const auto full_name = [&](const Declaration &function) {
-        return qualified(*function.scope, source.spelling({function.name_begin, function.name_end}));
-    };
     std::set<std::string> defined;
     for (const Declaration &declaration : declarations)
         if (declaration.kind == DeclarationKind::function && !declaration.member)
-            defined.insert(full_name(declaration));
+            defined.insert(full_name(source, declaration));
     for (const Declaration &declaration : declarations) {
         const bool visible = declaration.visible && !declaration.kernel;
         if (!declaration.erased && visible && declaration.kind == DeclarationKind::function &&
             !declaration.body.empty())
             kernels.define_visible(declaration);
         if (!declaration.erased && visible && declaration.kind == DeclarationKind::prototype && !declaration.member &&
-            !defined.contains(full_name(declaration)))
+            !defined.contains(full_name(source, declaration)))
             kernels.declare_visible(declaration);
         if (declaration.erased || !declaration.kernel) continue;
         if (declaration.kind == DeclarationKind::kernel_instantiation) kernels.instantiate(declaration);

@@ -316,4 +316,8 @@ std::string qualified(const Scope &scope, std::string_view name) {
     return text;
 }
 
+std::string full_name(const Source &source, const Declaration &declaration) {
+    return qualified(*declaration.scope, source.spelling({declaration.name_begin, declaration.name_end}));
+}
+
 }  // namespace smtl::msl

@@ -55,5 +55,7 @@ Declarations read_declarations(Source &source);
 std::string_view own_name(const Source &source, const Declaration &declaration);
 
 std::string qualified(const Scope &scope, std::string_view name);
+// The name with the namespaces and types around it, as written.
+std::string full_name(const Source &source, const Declaration &declaration);
 
 }  // namespace smtl::msl

@@ -147,5 +147,11 @@ int main() {
             .text;
     if (!CHECK(stored.find("synced( s[lane + 1] * vec<float, 4>(in[i]).y)") != std::string::npos))
         std::fprintf(stderr, "%s\n", stored.c_str());
+    // What another library defines may call SIMD-group functions, whatever else has its name.
+    const std::string called =
+        smtl::msl::translate("float f(float x); namespace n { float f(float x) { return x; } } " +
+                             std::string(parameters) + "{ if (lane < 8) out[i] = f(1); else out[i] = f(2); }")
+            .text;
+    if (!CHECK(called.find("::smtl::take_turn") != std::string::npos)) std::fprintf(stderr, "%s\n", called.c_str());
     return check::report("msl/simd_sync_test");
 }

@@ -239,12 +239,12 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
     // What is called through a table, or is linked, may do anything.
     for (Index i = 0; i < source.size() && !lanes.calls_talk; ++i)
         lanes.calls_talk = source[i].is("visible_function_table");
-    std::set<std::string_view> defined;
+    std::set<std::string> defined;
     for (const Declaration &declaration : declarations)
-        if (declaration.kind == DeclarationKind::function) defined.insert(own_name(source, declaration));
+        if (declaration.kind == DeclarationKind::function) defined.insert(full_name(source, declaration));
     for (const Declaration &declaration : declarations)
         if (declaration.kind == DeclarationKind::prototype && !declaration.member &&
-            !defined.contains(own_name(source, declaration)))
+            !defined.contains(full_name(source, declaration)))
             talking.push_back(own_name(source, declaration));
     spread(std::move(talking), callers, lanes);
     find_hidden(source, declarations, lanes);
