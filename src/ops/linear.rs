@@ -8,8 +8,8 @@ impl Ops {
     /// `y = x . W^T`: `x` is `[m, weight.columns()]`, `y` is `[m, weight.rows()]`, both f32.
     ///
     /// For up to 8 rows this runs a kernel `matvec_*`, whose time is that of reading the weights. If the device runs lanes one
-    /// after another ([`LaneExecution::InTurn`]), it runs `matvec_blocks_*` instead for formats with blocks. For more rows it runs
-    /// `matmul_*`, which uses simdgroup matrices. On a device without simdgroup matrices the kernels for few rows take any
+    /// after another ([`LaneExecution::InTurn`](super::LaneExecution::InTurn)), it runs `matvec_blocks_*` instead for formats with
+    /// blocks. For more rows it runs `matmul_*`, which uses simdgroup matrices. On a device without simdgroup matrices the kernels for few rows take any
     /// number of rows, four at a time. The arithmetic is f32 in all of them. The kernels for few rows multiply a block's sum by
     /// its scale, and not each term, for Q8_0 and Q4_0: the sum of `x` times the block's whole numbers must be finite.
     ///
@@ -97,8 +97,8 @@ impl Ops {
     }
 
     /// `y = x . W^T` on tensors: `x` is `[.., weight.columns()]`, `y` is `[.., weight.rows()]` with the same dimensions before
-    /// the last, both f32, row-major and without gaps. Weights are of any [`WeightType`]. Kernels and arithmetic are those of
-    /// [`Ops::linear`]. A bias or an activation takes an elementwise call after this one.
+    /// the last, both f32, row-major and without gaps. Weights are of any [`WeightType`](super::WeightType). Kernels and
+    /// arithmetic are those of [`Ops::linear`]. A bias or an activation takes an elementwise call after this one.
     ///
     /// # Errors
     ///
