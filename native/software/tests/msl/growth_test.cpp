@@ -256,9 +256,10 @@ template <class Make> void grows_in_proportion(const std::string &name, std::siz
     for (const Purpose purpose : {Purpose::execute, Purpose::check}) {
         const std::string half = make(times / 2), whole = make(times);
         const Cost one = cost_of(half, purpose), two = cost_of(whole, purpose);
-        const double growth = double(whole.size()) / double(half.size()) * 1.3;
-        const bool proportional = double(two.steps) < growth * double(one.steps) + 1e5 &&
-                                  double(two.bytes) < growth * double(one.bytes) + 1e6;
+        // Vectors that grow by doubling take memory in leaps.
+        const double growth = double(whole.size()) / double(half.size());
+        const bool proportional = double(two.steps) < 1.2 * growth * double(one.steps) + 1e5 &&
+                                  double(two.bytes) < 1.3 * growth * double(one.bytes) + 1e6;
         const bool moderate = two.steps / whole.size() < moderate_cost && two.bytes / whole.size() < moderate_cost;
         if (!CHECK(proportional && moderate)) {
             std::fprintf(stderr, "%s (%s): %zu bytes: %.0f steps and %.0f bytes; %zu bytes: %.0f and %.0f\n",
@@ -293,7 +294,7 @@ void test_diagnostics(std::size_t times) {
 }  // namespace
 
 int main(int count, char **arguments) {
-    const std::size_t times = count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 6000;
+    const std::size_t times = count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 3000;
     const std::string head =
         "kernel void k(device int *p, threadgroup float *q, uint i [[thread_index_in_simdgroup]]) { bfloat h; ";
     for (const std::string &pattern : at_file_scope)
