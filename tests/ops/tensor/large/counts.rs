@@ -11,11 +11,12 @@ use crate::operations::sources::Sources;
 use crate::support::metal;
 
 /// The operations that find and move elements, or compare them as often as the data want.
-const MOVES: [&str; 20] = [
+const MOVES: [&str; 21] = [
     "argsort",
     "concat",
     "convert",
     "embed",
+    "embed_scaled",
     "embedding",
     "fill",
     "gather",
@@ -88,6 +89,14 @@ const COUNTED: &[(&str, u64)] = &[
     ("argmax of rows", 120),
     ("gate", 7),
     ("rotary embedding", 2 * 3 * 2 * 3),
+    ("linear with a bias", 2 * 2 * 3 * 32),
+    ("choice of experts", 2 * 5 * 2),
+    ("products with chosen experts", 2 * 4 * 32),
+    ("sum of experts", 2 * (2 * 2 * 6)),
+    ("RMS norm, added", (3 + 2) * 70),
+    ("gate of GELU", 7),
+    ("soft cap", 3 * 7),
+    ("attention with sinks", 2 * 2 * 2 * (64 + 64) * 2),
     // Both rows and both heads with both keys, masked or not.
     ("attention over a cache", 2 * 2 * 2 * (64 + 64) * 2),
 ];

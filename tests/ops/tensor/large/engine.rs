@@ -4,8 +4,8 @@
 use std::sync::OnceLock;
 
 use metal_bridge::ops::{
-    AttentionShape, DataType, KvCache, KvElement, KvShape, RopePairing, RopeShape, Tensor, Weight,
-    WeightType,
+    AttentionShape, DataType, Epilogue, ExpertShape, Gate, KvCache, KvElement, KvShape,
+    RopePairing, RopeShape, Tensor, Weight, WeightType,
 };
 
 use super::views::Call;
@@ -173,6 +173,126 @@ pub const ENGINE: &[Call] = &[
                 soft_cap: None,
             };
             ops.attention(e, cache(), t[0].view(), t[1].view(), &shape)
+        }
+    ),
+    call!(
+        "linear with a bias",
+        [
+            O(F32, &[3, 32], Numbers),
+            O(F32, &[2, 32], Numbers),
+            O(F32, &[3], Numbers),
+            O(F32, &[2, 3], Result),
+        ],
+        |ops, e, t| {
+            let weight = weight(&t[0], 32, WeightType::F32);
+            let epilogue = Epilogue {
+                bias: Some(t[2].view()),
+                scale: 0.5,
+                accumulate: false,
+            };
+            ops.linear_with(e, &weight, t[1].view(), t[3].view(), 2, &epilogue)
+        }
+    ),
+    call!(
+        "choice of experts",
+        [
+            O(F32, &[2, 5], Numbers),
+            O(U32, &[2, 2], Result),
+            O(F32, &[2, 2], Result),
+        ],
+        |ops, e, t| {
+            let shape = ExpertShape {
+                experts: 5,
+                used: 2,
+            };
+            let [logits, chosen, shares] = [t[0].view(), t[1].view(), t[2].view()];
+            ops.choose_experts(e, logits, chosen, shares, 2, &shape)
+        }
+    ),
+    call!(
+        "products with chosen experts",
+        [
+            O(F32, &[3, 32], Numbers),
+            O(U32, &[2, 2], These(&[2, 0, 1])),
+            O(F32, &[2, 32], Numbers),
+            O(F32, &[2, 2], Result),
+        ],
+        |ops, e, t| {
+            let shape = ExpertShape {
+                experts: 3,
+                used: 2,
+            };
+            let weight = weight(&t[0], 32, WeightType::F32);
+            let [chosen, x, y] = [t[1].view(), t[2].view(), t[3].view()];
+            let epilogue = Epilogue::default();
+            ops.linear_chosen(e, &weight, chosen, x, true, y, 2, &shape, &epilogue)
+        }
+    ),
+    call!(
+        "sum of experts",
+        [
+            O(F32, &[2, 2, 6], Numbers),
+            O(F32, &[2, 2], Numbers),
+            O(F32, &[2, 6], Result),
+        ],
+        |ops, e, t| ops.mix_experts(e, t[0].view(), t[1].view(), t[2].view(), 2, 2, 6, 0.5)
+    ),
+    call!(
+        "RMS norm, added",
+        [
+            O(F32, &[2, 35], Numbers),
+            O(F32, &[35], Numbers),
+            O(F32, &[2, 35], Result),
+        ],
+        |ops, e, t| {
+            let [x, weight, y] = [t[0].view(), t[1].view(), t[2].view()];
+            ops.rms_norm_add(e, x, weight, y, 2, 35, 1e-5)
+        }
+    ),
+    call!(
+        "gate of GELU",
+        [
+            O(F32, &[7], Numbers),
+            O(F32, &[7], Numbers),
+            O(F32, &[7], Result)
+        ],
+        |ops, e, t| {
+            let [a, b, y] = [t[0].view(), t[1].view(), t[2].view()];
+            ops.gate(e, Gate::GeluTanh, a, b, y, 7)
+        }
+    ),
+    call!("soft cap", [O(F32, &[7], Numbers)], |ops, e, t| ops
+        .soft_cap(e, t[0].view(), 7, 3.0)),
+    call!(
+        "embed, scaled",
+        [
+            O(U8, &[3, 18], Numbers),
+            O(U32, &[4], These(&[2, 0, 7])),
+            O(F32, &[4, 32], Result),
+        ],
+        |ops, e, t| {
+            let table = weight(&t[0], 32, WeightType::Q4_0);
+            ops.embed_scaled(e, &table, t[1].view(), t[2].view(), 4, 0.5)
+        }
+    ),
+    call!(
+        "attention with sinks",
+        [
+            O(F32, &[2, 2, 64], Numbers),
+            O(F32, &[2], Numbers),
+            O(F32, &[2, 2, 64], Result)
+        ],
+        |ops, e, t| {
+            let shape = AttentionShape {
+                heads: 2,
+                rows: 2,
+                past: 0,
+                scale: 0.125,
+                window: None,
+                soft_cap: None,
+            };
+            let [q, sinks, y] = [t[0].view(), t[1].view(), t[2].view()];
+            ops.attention_with_sinks(e, cache(), q, sinks, y, &shape)
         }
     ),
 ];
