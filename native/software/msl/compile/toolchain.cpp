@@ -341,8 +341,6 @@ std::vector<std::string> Toolchain::link_arguments(const Dialect &dialect, const
             arguments.insert(arguments.end(), objects.begin(), objects.end());
         else
             arguments.push_back(argument == link_output ? output : argument);
-    // Of dynamic libraries that define the same function, the first one's is taken.
-    arguments.emplace_back("--allow-multiple-definition");
     if (dialect.sanitize) arguments.insert(arguments.end(), {"-T", headers + "/smtl/initialisers.ld"});
     return arguments;
 }

@@ -43,8 +43,7 @@ public:
                 }
                 if (!is_same_function(function, symbol)) continue;
                 errors_ = "function '" + describe_external(symbol) +
-                          "' is declared with a result of another type than it has in the dynamic library " + name(i) +
-                          "\n";
+                          "' is declared with other types than it has in the dynamic library " + name(i) + "\n";
                 return false;
             }
         }

@@ -10,8 +10,4 @@ namespace smtl::msl {
 // for devices that run all lanes as one; here each thread of the grid runs by itself until it waits for others.
 std::string drop_device_attributes(std::string_view code);
 
-// The code with function constants that only it can see: functions that are linked with a kernel have constants of
-// their own, by the same names.
-std::string keep_function_constants_apart(std::string_view code);
-
 }  // namespace smtl::msl

@@ -7,6 +7,7 @@
 
 #include "initialiser_values.h"
 #include "lines.h"
+#include "own_definitions.h"
 
 namespace smtl::msl {
 namespace {
@@ -201,7 +202,7 @@ void append_used(std::string &text, std::string_view line, const Module &module)
 // Makes the variables to be computed private to this module, which they are: the optimiser does not compute variables
 // that several modules could have, such as those of templates.
 void append_own(std::string &text, std::string_view code, const Module &module) {
-    constexpr std::string_view assigned = " = ", global = " global ", group = ", comdat", used = "@llvm.used = ";
+    constexpr std::string_view assigned = " = ", global = " global ", used = "@llvm.used = ";
     bool initialising = false;
     while (!code.empty()) {
         const std::string_view line = take_line(code);
@@ -222,12 +223,7 @@ void append_own(std::string &text, std::string_view code, const Module &module) 
             continue;
         }
         (text += line.substr(0, at)) += " = internal global ";
-        const std::string_view rest = line.substr(line.find(global) + global.size());
-        const std::size_t comdat = rest.rfind(group);
-        text += rest.substr(0, comdat);
-        if (comdat == std::string_view::npos) continue;
-        const std::string_view behind = rest.substr(comdat + group.size());
-        text += behind.starts_with("(") ? behind.substr(behind.find(')') + 1) : behind;
+        text += without_group(line.substr(line.find(global) + global.size()));
     }
 }
 

@@ -15,6 +15,7 @@
 #include "local_tables.h"
 #include "msl/compile/file.h"
 #include "operations.h"
+#include "own_definitions.h"
 #include "padding.h"
 #include "saturation.h"
 
@@ -49,7 +50,7 @@ ProcessResult compile_object(const Dialect &dialect, const std::string &precompi
     const auto compile_text = [&](std::string edited_text, const std::vector<std::string> &options) {
         // Before the other changes: these are not what the source says.
         if (dialect.counted) edited_text = count_operations(edited_text);
-        edited_text = name_external_functions(keep_function_constants_apart(edited_text), exports);
+        edited_text = name_external_functions(keep_definitions_apart(edited_text), exports);
         edited_text = drop_device_attributes(define_padding(define_operations(edited_text, !dialect.sanitize)));
         edited_text = keep_order_of_halves(edited_text);
         if (expands_saturation && !dialect.sanitize) edited_text = expand_saturation(edited_text);

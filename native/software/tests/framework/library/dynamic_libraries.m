@@ -137,7 +137,7 @@ static void test_mistakes(void) {
     CHECK(contains([error localizedDescription], @"function 'missing(int)' is declared and called, but not defined in "
                                                   "the dynamic libraries '/tools'"));
     CHECK(pipeline_of(library, @"wrong", nil, &error) == nil);
-    CHECK(contains([error localizedDescription], @"function 'narrow(int)' is declared with a result of another type "
+    CHECK(contains([error localizedDescription], @"function 'narrow(int)' is declared with other types "
                                                   "than it has in the dynamic library '/tools'"));
     CHECK(pipeline_of(compile(kernel_source, nil), @"call", nil, &error) == nil);
     CHECK(contains([error localizedDescription], @"the pipeline has no dynamic libraries"));
