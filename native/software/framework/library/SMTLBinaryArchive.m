@@ -1,6 +1,6 @@
 /* A serialized archive, all numbers little-endian:
  *   8 bytes  "SMTLBIN" and a zero
- *   u32      version, 1
+ *   u32      version, 2
  *   u32      number of kernels
  *   for each: u32 bytes of the name, u64 bytes of the code, u64 checksum of both, name, code */
 #import "SMTLBinaryArchive.h"
@@ -10,6 +10,7 @@
 #import "SMTLLinking.h"
 #include "msl/msl.h"
 #import "support/SMTLError.h"
+#import "support/SMTLFile.h"
 #include <stdlib.h>
 
 NSErrorDomain const MTLBinaryArchiveDomain = @"MTLBinaryArchiveDomain";
@@ -95,8 +96,8 @@ static uint64_t take(reader *from, size_t count) {
 }
 
 - (BOOL)readURL:(NSURL *)url error:(NSError **)error {
-    NSData *data = [url isFileURL] ? [NSData dataWithContentsOfFile:[url path]] : nil;
-    NSString *problem = data == nil ? @"no such file, or it cannot be read" : [self readData:data];
+    NSData *data = [url isFileURL] ? SMTLReadFile([url path]) : nil;
+    NSString *problem = data == nil ? SMTL_UNREADABLE : [self readData:data];
     if (problem != nil) {
         NSString *text = [NSString stringWithFormat:@"%@: %@", [url absoluteString], problem];
         SMTLStoreError(error, archive_error(MTLBinaryArchiveErrorInvalidFile, text));
@@ -184,9 +185,11 @@ static NSString *name_of(SMTLFunction *function, SMTLLinking *linking, char **lo
     SMTL_REQUIRE(descriptor != nil, where, @"descriptor must not be nil");
     SMTL_REQUIRE(library != nil && [library device] == _device, where, @"the library belongs to another device");
     id<MTLFunction> function = [library newFunctionWithDescriptor:descriptor error:error];
-    const BOOL added = function != nil && [self addFunction:(SMTLFunction *)function linking:nil error:error];
-    [function release];
-    return added;
+    if (function == nil) return NO;
+    /* Stored as a pipeline of the function alone asks for it, which has the libraries that the function's has. */
+    MTLComputePipelineDescriptor *alone = [[[MTLComputePipelineDescriptor alloc] init] autorelease];
+    [alone setComputeFunction:[function autorelease]];
+    return [self addFunction:(SMTLFunction *)function linking:[SMTLLinking linkingOf:alone] error:error];
 }
 
 - (NSData *)serialized {

@@ -7,11 +7,11 @@
  *   u64      bytes of source
  *   for each macro: u32 bytes of the name, u32 bytes of the value (0xffffffff: defined as empty), name, value
  *   version 2: u32 library type, u32 symbol visibility, u32 whether kernels log, u32 the most threads of a threadgroup,
- *     u32 bytes of the install name, u32 number of libraries, the install name, for each library: u32 bytes of its
- *     install name, and the name
- *   the source, UTF-8 */
+ *     3 u32 width, height and depth that it must have, u32 bytes of the install name, u32 number of libraries, the
+ * install name, for each library: u32 bytes of its install name, and the name the source, UTF-8 */
 #import "SMTLContainer.h"
 
+#include "engine/engine.h"
 #include <SoftwareMetal/SoftwareMetal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +84,10 @@ static NSData *write_further(MTLCompileOptions *options, NSArray *libraries) {
     append(data, (uint64_t)[options compileSymbolVisibility]);
     append(data, [options enableLogging]);
     append(data, [options maxTotalThreadsPerThreadgroup]);
+    const MTLSize required = [options requiredThreadsPerThreadgroup];
+    append(data, required.width);
+    append(data, required.height);
+    append(data, required.depth);
     append(data, [name length]);
     append(data, [libraries count]);
     if (name != nil) [data appendData:name];
@@ -147,9 +151,14 @@ static NSString *take_string(reader *from, size_t count) {
 /* What is wrong with it; nil for nothing. */
 static NSString *read_further(reader *from, MTLCompileOptions *options, NSMutableArray *libraries) {
     const uint64_t type = take(from, 4), visibility = take(from, 4), logging = take(from, 4), threads = take(from, 4);
+    const uint64_t width = take(from, 4), height = take(from, 4), depth = take(from, 4);
     const uint64_t name_length = take(from, 4), count = take(from, 4);
-    if (from->failed || type > MTLLibraryTypeDynamic || visibility > MTLCompileSymbolVisibilityHidden || logging > 1 ||
-        count > MAX_LIBRARIES)
+    /* All zero, or a threadgroup. */
+    const bool any = width + height + depth > 0;
+    const bool fits = width <= SMTL_MAX_THREADS_PER_THREADGROUP && height <= SMTL_MAX_THREADS_PER_THREADGROUP &&
+                      width * height * depth <= SMTL_MAX_THREADS_PER_THREADGROUP && any == (width * height * depth > 0);
+    if (from->failed || !fits || type > MTLLibraryTypeDynamic || visibility > MTLCompileSymbolVisibilityHidden ||
+        logging > 1 || count > MAX_LIBRARIES)
         return @"the container's options are damaged";
     NSString *name = take_string(from, (size_t)name_length);
     for (uint64_t i = 0; i < count && name != nil; i++) {
@@ -163,6 +172,7 @@ static NSString *read_further(reader *from, MTLCompileOptions *options, NSMutabl
     [options setCompileSymbolVisibility:(MTLCompileSymbolVisibility)visibility];
     [options setEnableLogging:logging != 0];
     [options setMaxTotalThreadsPerThreadgroup:(NSUInteger)threads];
+    [options setRequiredThreadsPerThreadgroup:MTLSizeMake((NSUInteger)width, (NSUInteger)height, (NSUInteger)depth)];
     [options setInstallName:name];
     return nil;
 }

@@ -3,7 +3,9 @@
 #import "SMTLContainer.h"
 #import "SMTLLibrary.h"
 #import "support/SMTLError.h"
+#import "support/SMTLFile.h"
 #include <limits.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* Of libraries that need each other. */
@@ -149,19 +151,20 @@ static NSString *resolve(NSString *name, NSString *loader) {
 }
 
 /* Autoreleased. */
-- (SMTLDynamicLibrary *)loadPath:(NSString *)path error:(NSError **)error {
+- (SMTLDynamicLibrary *)loadPath:(NSString *)written error:(NSError **)error {
+    /* A file has several paths, by way of links. */
+    NSString *path = SMTLTakeString(realpath([written fileSystemRepresentation], NULL), written);
     SMTLDynamicLibrary *known = [_loaded objectForKey:path];
     if (known != nil) return known;
     if ([_loading count] == MAX_DEPTH)
         return refuse(error, MTLDynamicLibraryErrorDependencyLoadFailure, path, @"too many libraries need each other");
     if ([_loading containsObject:path])
         return refuse(error, MTLDynamicLibraryErrorDependencyLoadFailure, path, @"the library needs itself");
-    NSData *data = [NSData dataWithContentsOfFile:path];
+    NSData *data = SMTLReadFile(path);
     NSData *source = nil;
     MTLCompileOptions *options = nil;
     NSArray *names = nil;
-    NSString *problem =
-        data == nil ? @"no such file, or it cannot be read" : SMTLReadContainer(data, &source, &options, &names);
+    NSString *problem = data == nil ? SMTL_UNREADABLE : SMTLReadContainer(data, &source, &options, &names);
     if (problem == nil && [options libraryType] != MTLLibraryTypeDynamic)
         problem = @"the file has an executable library, and not a dynamic one";
     if (problem != nil) return refuse(error, MTLDynamicLibraryErrorInvalidFile, path, problem);

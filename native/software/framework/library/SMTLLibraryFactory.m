@@ -8,6 +8,7 @@
 #import "framework/sync/SMTLTask.h"
 #include "objc_runtime/SMTLBlocks.h"
 #import "support/SMTLError.h"
+#import "support/SMTLFile.h"
 
 static NSError *library_error(MTLLibraryError code, NSString *description) {
     return SMTLMakeError(MTLLibraryErrorDomain, (NSInteger)code, description);
@@ -35,9 +36,9 @@ static NSError *library_error(MTLLibraryError code, NSString *description) {
 
 - (id<MTLLibrary>)newLibraryWithFile:(NSString *)filepath error:(NSError **)error {
     SMTL_REQUIRE(filepath != nil, "-[MTLDevice newLibraryWithFile:error:]", @"the path must not be nil");
-    NSData *data = [NSData dataWithContentsOfFile:filepath];
+    NSData *data = SMTLReadFile(filepath);
     if (data == nil) {
-        NSString *text = [NSString stringWithFormat:@"%@: no such library, or it cannot be read", filepath];
+        NSString *text = [NSString stringWithFormat:@"%@: %@", filepath, SMTL_UNREADABLE];
         SMTLStoreError(error, library_error(MTLLibraryErrorFileNotFound, text));
         return nil;
     }

@@ -1,6 +1,7 @@
 /* Kernels that call functions of dynamic libraries: which are found, what goes wrong, and the libraries' files. */
 #include "framework_kernels.h"
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -202,8 +203,10 @@ static void test_files(void) {
     id<MTLDynamicLibrary> base = dynamic(@"int base(int x) { return x + 100; }", @"@loader_path/base.metallib", nil);
     MTLCompileOptions *options = options_of(@"@loader_path/above.metallib", one(base));
     [options setPreprocessorMacros:[NSDictionary dictionaryWithObject:[NSNumber numberWithInt:3] forKey:@"ADDED"]];
+    [options setRequiredThreadsPerThreadgroup:MTLSizeMake(2, 4, 1)];
     id<MTLLibrary> source = compile(@"int base(int x); int changed(int x) { return base(x) + ADDED; }\n"
-                                     "float changed(float x) { return 0; }",
+                                     "float changed(float x) { return 0; }\n"
+                                     "kernel void wide(device int *values [[buffer(0)]]) { values[0] = 1; }",
                                     options);
     id<MTLDynamicLibrary> above = [[device newDynamicLibrary:source error:NULL] autorelease];
     CHECK([above serializeToURL:file_of(@"above.metallib") error:&error] && error == nil);
@@ -212,6 +215,16 @@ static void test_files(void) {
     check_file(@"base.metallib", MTLDynamicLibraryErrorInvalidFile, @"not a library of the software Metal");
     check_file(@"above.metallib", MTLDynamicLibraryErrorDependencyLoadFailure, @"not a library of the software Metal");
     check_file(@"none.metallib", MTLDynamicLibraryErrorInvalidFile, @"no such file");
+    CHECK(unlink([[file_of(@"base.metallib") path] UTF8String]) == 0);
+    CHECK(mkfifo([[file_of(@"base.metallib") path] UTF8String], 0600) == 0);
+    check_file(@"base.metallib", MTLDynamicLibraryErrorInvalidFile, @"not a regular file");
+    check_file(@"above.metallib", MTLDynamicLibraryErrorDependencyLoadFailure, @"not a regular file");
+    CHECK([device newLibraryWithURL:file_of(@"base.metallib") error:&error] == nil);
+    CHECK([error code] == MTLLibraryErrorFileNotFound);
+    CHECK(unlink([[file_of(@"base.metallib") path] UTF8String]) == 0);
+    CHECK(symlink("/dev/zero", [[file_of(@"base.metallib") path] UTF8String]) == 0);
+    check_file(@"above.metallib", MTLDynamicLibraryErrorDependencyLoadFailure, @"not a regular file");
+    CHECK(unlink([[file_of(@"base.metallib") path] UTF8String]) == 0);
     CHECK([base serializeToURL:file_of(@"base.metallib") error:&error]);
     NSData *whole = [NSData dataWithContentsOfURL:file_of(@"above.metallib")];
     for (NSUInteger length = 0; length < [whole length]; length++) {
@@ -227,6 +240,13 @@ static void test_files(void) {
         results_of(pipeline_of(compile(kernel_source, options_of(nil, one(loaded))), @"call", nil, NULL));
     for (int i = 0; i < COUNT; i++) CHECK(results[i] == i + 103);
     id<MTLLibrary> library = [[device newLibraryWithURL:file_of(@"above.metallib") error:&error] autorelease];
+    MTLComputePipelineDescriptor *descriptor = [[[MTLComputePipelineDescriptor alloc] init] autorelease];
+    [descriptor setComputeFunction:[[library newFunctionWithName:@"wide"] autorelease]];
+    id<MTLComputePipelineState> wide = [device newComputePipelineStateWithDescriptor:descriptor
+                                                                             options:MTLPipelineOptionNone
+                                                                          reflection:NULL
+                                                                               error:&error];
+    CHECK([[wide autorelease] requiredThreadsPerThreadgroup].height == 4);
     CHECK([library type] == MTLLibraryTypeDynamic && [[library installName] isEqual:@"@loader_path/above.metallib"]);
     /* The file that `base` comes from needs `above` now. */
     options = options_of(@"@loader_path/base.metallib", one(above));
@@ -251,6 +271,13 @@ static void test_archives(void) {
                                                                                reflection:NULL
                                                                                     error:&error] autorelease];
     CHECK(results_of(pipeline)[4] == 13);
+    MTLFunctionDescriptor *alone = [MTLFunctionDescriptor functionDescriptor];
+    [alone setName:@"number"];
+    CHECK([archive addFunctionWithDescriptor:alone library:library error:&error] && error == nil);
+    [descriptor setComputeFunction:[[library newFunctionWithName:@"number"] autorelease]];
+    pipeline = [[device newComputePipelineStateWithDescriptor:descriptor options:only reflection:NULL
+                                                        error:&error] autorelease];
+    CHECK(pipeline != nil && error == nil);
     [descriptor setPreloadedLibraries:one(dynamic(@"int changed(int x) { return 0; }", @"/other", nil))];
     CHECK([device newComputePipelineStateWithDescriptor:descriptor options:only reflection:NULL error:&error] == nil);
 }
