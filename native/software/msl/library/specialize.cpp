@@ -181,17 +181,28 @@ std::string specialize_once(const smtl_library &library, const char *function, c
     return {};
 }
 
-std::string specialize(const smtl_library &library, const char *function, const smtl_constant_value *values,
-                       std::size_t count, const smtl_linking &linking, std::string &log) {
+// The path that `make` gives, which takes a log.
+template <class Make> std::string make_despite_deletion(std::string &log, Make make) {
     std::string path;
     bool deleted = false;
     const auto work = [&] {
         log.clear();
-        path = specialize_once(library, function, values, count, linking, log);
+        path = make(log);
         return !path.empty();
     };
     if (!despite_deletion(work, deleted) && deleted) log = deleted_meanwhile + Cache::shared().root() + "\n";
     return path;
+}
+
+std::string specialize(const smtl_library &library, const char *function, const smtl_constant_value *values,
+                       std::size_t count, const smtl_linking &linking, std::string &log) {
+    return make_despite_deletion(log, [&](std::string &complaint) {
+        return specialize_once(library, function, values, count, linking, complaint);
+    });
+}
+
+std::string check_exports(const smtl_library &library, std::string &log) {
+    return make_despite_deletion(log, [&](std::string &complaint) { return make_exports(library, complaint); });
 }
 
 std::string name_of(const smtl_library &library, const char *function, const smtl_constant_value *values,
@@ -246,7 +257,7 @@ extern "C" char *smtl_library_specialization_name(smtl_library *library, const c
 
 extern "C" bool smtl_library_check_exports(smtl_library *library, char **log) {
     char *const path = smtl::msl::text_of(library, log, [](const smtl_library &own, std::string &complaint) {
-        return smtl::msl::make_exports(own, complaint);
+        return smtl::msl::check_exports(own, complaint);
     });
     std::free(path);
     return path != nullptr;
