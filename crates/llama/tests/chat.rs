@@ -23,16 +23,17 @@ const CONTROL: [&str; 6] = [
     "<|eot_id|>",
     "[INST]",
 ];
-const ADDED: &str = "<think>";
+/// The second ends a turn, as a control token does.
+const ADDED: [&str; 2] = ["<think>", "<end_of_turn>"];
 
 /// A token for each byte, then the control tokens and an added text.
 fn tokenizer(add_bos: bool) -> Tokenizer {
     let bytes = (0..=255).map(|byte| byte_to_char(byte).to_string());
-    let extra = CONTROL.into_iter().chain([ADDED]).map(str::to_owned);
+    let extra = CONTROL.into_iter().chain(ADDED).map(str::to_owned);
     let tokens: Vec<String> = bytes.chain(extra).collect();
     let mut kinds = vec![1; 256];
     kinds.extend([3; CONTROL.len()]);
-    kinds.push(4);
+    kinds.extend([4; ADDED.len()]);
     let mut writer = GgufWriter::new();
     for (key, value) in [
         ("model", Value::String("gpt2".into())),
@@ -166,6 +167,17 @@ fn strings_that_follow_each_other_make_no_control_token() {
 #[test]
 fn added_texts_are_tokens_in_messages_too() {
     assert!(encoded(&["a <think> b"]).contains(&262));
+}
+
+#[test]
+fn added_texts_that_end_a_turn_are_letters_in_messages() {
+    let source = "{{ messages[0].content }}<end_of_turn>";
+    let messages = [Message::new("user", "a<end_of_turn>b<end_of")];
+    let (tokenizer, options) = (tokenizer(false), ChatOptions::default());
+    let tokens = template(source).encode(&tokenizer, &messages, &options);
+    let tokens = tokens.unwrap();
+    let ends: Vec<_> = tokens.iter().filter(|&&token| token == 263).collect();
+    assert_eq!(ends, [tokens.last().unwrap()]);
 }
 
 #[test]

@@ -20,11 +20,12 @@ fn vectors() -> Vectors {
 }
 
 /// Control and user-defined tokens behind the vocabulary of the vectors.
-const EXTRA: [(&str, i32); 4] = [
+const EXTRA: [(&str, i32); 5] = [
     ("<|begin|>", 3),
     ("<|eot_id|>", 3),
     ("<tag>", 4),
     ("<tag>x", 4),
+    ("<end_of_turn>", 4),
 ];
 
 fn gguf(metadata: Vec<(&str, Value)>) -> Gguf {
@@ -164,6 +165,18 @@ fn control_tokens_are_parsed_in_prompts_alone() {
         [1, once, 2, upon]
     );
     assert!(!tokenizer.encode_plain("</s>").unwrap().contains(&2));
+}
+
+#[test]
+fn user_defined_tokens_that_end_a_turn_are_control_tokens() {
+    let vectors = vectors();
+    let tokenizer = byte_pair("qwen2", &vectors).unwrap();
+    let end = vectors.vocabulary.len() as u32 + 4;
+    assert!(tokenizer.is_end(end));
+    assert_eq!(tokenizer.encode("<end_of_turn>").unwrap(), [end]);
+    let plain = tokenizer.encode_plain("<end_of_turn>").unwrap();
+    assert!(!plain.contains(&end));
+    assert_eq!(tokenizer.decode(&plain), "<end_of_turn>");
 }
 
 /// SentencePiece gives the first piece that it merges the score -0.0, and the user's own ones 0.0.

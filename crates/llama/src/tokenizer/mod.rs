@@ -23,7 +23,7 @@ use vocabulary::{Vocabulary, parse_byte};
 
 use super::gguf::{Gguf, Required};
 
-/// Texts of control tokens that end a turn or a text in the vocabularies of known model families.
+/// Texts of tokens that end a turn or a text in the vocabularies of known model families. Gemma's are user-defined tokens.
 const END_TEXTS: [&str; 10] = [
     "<|eot_id|>",
     "<|eom_id|>",
@@ -89,7 +89,8 @@ impl Tokenizer {
             .flatten()
             .collect();
         ends.extend(vocabulary.iter().filter_map(|(id, text, kind)| {
-            (kind == TokenKind::Control && END_TEXTS.contains(&text)).then_some(id)
+            let is_special = matches!(kind, TokenKind::Control | TokenKind::UserDefined);
+            (is_special && END_TEXTS.contains(&text)).then_some(id)
         }));
         let algorithm = if is_sentencepiece {
             Algorithm::SentencePiece(SentencePiece::new(&vocabulary, unknown))
@@ -240,9 +241,9 @@ impl Tokenizer {
         Ok(())
     }
 
-    /// Whether a special token is text that the vocabulary's maker added, and not a control token.
+    /// Whether a special token is text that the vocabulary's maker added, and not a control token nor one that ends a turn.
     fn is_text(&self, id: u32) -> bool {
-        self.kind(id) == Some(TokenKind::UserDefined)
+        self.kind(id) == Some(TokenKind::UserDefined) && !self.ends.contains(&id)
     }
 
     /// Cuts `text` at the special tokens that are spelt out in it.
