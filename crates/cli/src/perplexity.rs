@@ -64,10 +64,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .map_err(|error| named(format!("the text is not UTF-8: {error}")))?;
     let devices = arguments.devices.open()?;
     let model = loading::load(&devices, &arguments.model.model)?;
-    let tokens = model
-        .tokenizer()
-        .encode(&text)
+    let tokenizer = model.tokenizer();
+    let begin = tokenizer.bos().filter(|_| tokenizer.adds_bos());
+    // What the text spells like a control token is letters, as everything in it.
+    let text = tokenizer
+        .encode_plain(&text)
         .map_err(|error| named(error.to_string()))?;
+    let tokens: Vec<u32> = begin.into_iter().chain(text).collect();
     let options = SessionOptions {
         context: arguments
             .context

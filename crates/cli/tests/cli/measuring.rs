@@ -124,6 +124,23 @@ fn perplexity_is_a_line_or_json_with_its_standard_error() {
     let output = measure(&["--stride", "24"]);
     assert_code(&output, 1);
     assert!(text(&output.stderr).contains("the stride must be from 1 to 23 tokens, not 24"));
+    let spelt = file("spelt.txt", "</s>".repeat(24).as_bytes());
+    let output = run(&[
+        "perplexity",
+        "-m",
+        MODEL,
+        "--file",
+        &spelt,
+        "-c",
+        "24",
+        "--json",
+    ]);
+    assert_code(&output, 0);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(
+        report["windows"].as_u64() > Some(1),
+        "letters, not 24 control tokens: {report}"
+    );
     let (short, odd) = (file("short.txt", b"Once"), file("odd.txt", b"\xff"));
     for (path, message) in [
         (short.as_str(), "tokens, but one window takes 512"),
