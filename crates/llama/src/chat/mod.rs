@@ -15,10 +15,13 @@ mod error;
 mod json;
 mod marks;
 
+use std::sync::LazyLock;
+
 use environment::environment;
 pub use error::ChatError;
 use marks::Marks;
 use minijinja::Value;
+use regex::Regex;
 use serde::Serialize;
 use serde_json::Map;
 
@@ -86,7 +89,7 @@ impl ChatTemplate {
     ///
     /// [`ChatError::Syntax`].
     pub fn new(source: impl Into<String>) -> Result<Self, ChatError> {
-        let source = source.into();
+        let source = without_generation(source.into());
         environment().template_from_str(&source)?;
         Ok(Self { source })
     }
@@ -171,6 +174,17 @@ impl ChatTemplate {
         }
         let rendered = environment::render(&self.source, Value::from_serialize(&context))?;
         Ok((rendered, marks))
+    }
+}
+
+/// `source` with a block of another name for `{% generation %}`, a block that `transformers` adds to mark answers for training. The
+/// block keeps its lines and its own variables.
+fn without_generation(source: String) -> String {
+    static TAG: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"(\{%[-+]?\s*(?:end)?)generation(\s*[-+]?%\})").ok());
+    match &*TAG {
+        Some(tag) if tag.is_match(&source) => tag.replace_all(&source, "${1}with$2").into_owned(),
+        _ => source,
     }
 }
 

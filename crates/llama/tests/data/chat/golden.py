@@ -29,7 +29,7 @@ calls = [
             {"type": "function", "function": {"name": "heat", "arguments": {"place": "Köln", "unit": None}}}
         ],
     },
-    {"role": "tool", "name": "heat", "content": "{\"degrees\": 21}"},
+    {"role": "tool", "content": "{\"degrees\": 21}", "name": "heat"},
 ]
 tools = [
     {
@@ -42,11 +42,17 @@ tools = [
     }
 ]
 
+odd = {
+    "texts": ["\0\x1f\x7f\u00a0é\u00ad", "\u2028\ue000\u0378日本", "\U000e0001\U0010fffd🦀", "\r\n'\"\\"],
+    "numbers": [0, -1, 1e16, 123456.75, 1.5e-7, [True, None]],
+    "none": {},
+}
 chats = {
     "talk": (talk, None, {}),
     "system": (system + talk, None, {}),
     "thinking": (thinking, None, {"enable_thinking": False}),
     "calls": (system + calls, tools, {}),
+    "odd": (calls, tools, {"odd": odd}),
 }
 used = {
     "turns": ["talk", "system", "calls"],
@@ -54,6 +60,7 @@ used = {
     "model": ["talk"],
     "instructions": ["talk", "system"],
     "methods": ["talk", "thinking"],
+    "generation": ["talk"],
 }
 
 cases = []
