@@ -97,7 +97,7 @@ fn texts_are_those_of_the_reference() {
         let text = template(&source).render(&tokenizer, &messages, &options);
         assert_eq!(text.unwrap(), case.text, "{}", case.template);
     }
-    assert_eq!(cases.len(), 24);
+    assert_eq!(cases.len(), 26);
 }
 
 /// The tokens of a chat of one message after another in the style of ChatML.

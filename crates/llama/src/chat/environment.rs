@@ -6,29 +6,40 @@ use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Output, State, Value};
 
 use super::error::{ChatError, MAX_OUTPUT, Raised};
-use super::json;
+use super::{json, python};
 
 /// Instructions that a template may execute. A message takes some dozens.
 const MAX_STEPS: u64 = 5_000_000;
 
-pub(super) fn environment() -> Environment<'static> {
+/// `mark` is a character that is written as it is.
+pub(super) fn environment(mark: char) -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
     environment.set_fuel(Some(MAX_STEPS));
     environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
-    environment.set_formatter(write_as_python);
+    environment.set_formatter(
+        move |out: &mut Output<'_>, state: &State<'_, '_>, value: &Value| match value.kind() {
+            ValueKind::String => minijinja::escape_formatter(out, state, value),
+            _ => python::write_str(out, value, mark),
+        },
+    );
     // A name that Jinja2 leaves to templates' variables.
     environment.remove_global("debug");
     environment.add_filter("tojson", to_json);
+    environment.add_filter("string", move |value: &Value| -> Result<String, Error> {
+        let mut text = String::new();
+        python::write_str(&mut text, value, mark)?;
+        Ok(text)
+    });
     environment.add_function("raise_exception", raise_exception);
     environment.add_function("strftime_now", strftime_now);
     environment
 }
 
 /// Runs the template `source`.
-pub(super) fn render(source: &str, context: Value) -> Result<String, ChatError> {
-    let environment = environment();
+pub(super) fn render(source: &str, context: Value, mark: char) -> Result<String, ChatError> {
+    let environment = environment(mark);
     let mut output = Limited(Vec::new());
     environment
         .template_from_str(source)?
@@ -51,21 +62,6 @@ impl io::Write for Limited {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// Writes `None`, `True` and `False` as Python does.
-fn write_as_python(
-    out: &mut Output<'_>,
-    state: &State<'_, '_>,
-    value: &Value,
-) -> Result<(), Error> {
-    let text = match value.kind() {
-        ValueKind::None => "None",
-        ValueKind::Bool if value.is_true() => "True",
-        ValueKind::Bool => "False",
-        _ => return minijinja::escape_formatter(out, state, value),
-    };
-    Ok(out.write_str(text)?)
 }
 
 fn raise_exception(message: String) -> Result<Value, Error> {

@@ -14,13 +14,13 @@ mod environment;
 mod error;
 mod json;
 mod marks;
+mod python;
 
 use std::sync::LazyLock;
 
 use environment::environment;
 pub use error::ChatError;
 use marks::Marks;
-use minijinja::Value;
 use regex::Regex;
 use serde::Serialize;
 use serde_json::Map;
@@ -90,7 +90,7 @@ impl ChatTemplate {
     /// [`ChatError::Syntax`].
     pub fn new(source: impl Into<String>) -> Result<Self, ChatError> {
         let source = without_generation(source.into());
-        environment().template_from_str(&source)?;
+        environment('\0').template_from_str(&source)?;
         Ok(Self { source })
     }
 
@@ -159,6 +159,8 @@ impl ChatTemplate {
 
         let text = |token: Option<u32>| token.and_then(|token| tokenizer.text(token));
         let mut context = Map::new();
+        // Templates for texts beside the messages look whether there are any.
+        context.insert("documents".into(), serde_json::Value::Null);
         if let serde_json::Value::Object(variables) = variables {
             context.extend(variables);
         }
@@ -172,7 +174,8 @@ impl ChatTemplate {
         ] {
             context.insert(name.into(), text(token).unwrap_or_default().into());
         }
-        let rendered = environment::render(&self.source, Value::from_serialize(&context))?;
+        let context = python::data(context.into(), marks.mark())?;
+        let rendered = environment::render(&self.source, context, marks.mark())?;
         Ok((rendered, marks))
     }
 }

@@ -61,6 +61,7 @@ used = {
     "instructions": ["talk", "system"],
     "methods": ["talk", "thinking"],
     "generation": ["talk"],
+    "printed": ["odd"],
 }
 
 cases = []
