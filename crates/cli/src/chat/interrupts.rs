@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use super::output::end_color;
 use crate::failure::Failure;
 
 const IDLE: u8 = 0;
@@ -28,7 +29,10 @@ impl Interrupts {
                 Ordering::Relaxed,
             );
             // A second Ctrl-C ends an answer that does not come.
-            if answering.is_err() {
+            if let Err(state) = answering {
+                if state == INTERRUPTED {
+                    end_color();
+                }
                 std::process::exit(ENDED_BY_INTERRUPT);
             }
         };
