@@ -1,5 +1,6 @@
 //! The figures of a model in llama-bench's columns, and in the keys of its JSON.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -21,16 +22,20 @@ pub struct ModelSummary {
 impl ModelSummary {
     pub fn new(gguf: &Gguf) -> Self {
         let tensors = gguf.tensors();
-        let bytes_in = |format: TensorType| -> u64 {
-            let of_format = tensors.iter().filter(|t| t.element_type() == format);
-            of_format.map(|tensor| tensor.byte_len()).sum()
-        };
-        let formats = tensors.iter().map(|tensor| tensor.element_type());
-        let most = formats.max_by_key(|&format| bytes_in(format));
+        let mut bytes_in: HashMap<TensorType, u64> = HashMap::new();
+        for tensor in tensors {
+            *bytes_in.entry(tensor.element_type()).or_default() += tensor.byte_len();
+        }
+        // Formats of equal shares are told apart by their names, so that each run chooses the same.
+        let most = bytes_in
+            .into_iter()
+            .max_by_key(|&(format, bytes)| (bytes, format.name()));
         // Both keys are optional, and the model's loader has judged what has to be right.
         let text = |key| gguf.get_str(key).ok().flatten();
         let name = text("general.name").or(text("general.architecture"));
-        let parts = [name, most.map(TensorType::name)].into_iter().flatten();
+        let parts = [name, most.map(|(format, _)| format.name())]
+            .into_iter()
+            .flatten();
         // A name may hold the end of a line, which would end the table's row.
         let words = parts.flat_map(str::split_whitespace);
         Self {
