@@ -9,10 +9,13 @@ use serde::Deserialize;
 #[derive(Deserialize)]
 struct Vectors {
     texts: Vec<String>,
+    #[serde(default)]
     sentencepiece: Vec<Vec<u32>>,
     vocabulary: Vec<String>,
     merges: Vec<String>,
     byte_pair: BTreeMap<String, Vec<Vec<u32>>>,
+    /// Others, whose pairs merge across the ends of words where a pattern does not part them.
+    across_words: Option<Box<Vectors>>,
 }
 
 fn vectors() -> Vectors {
@@ -86,14 +89,16 @@ fn sentencepiece_agrees_with_its_reference() {
 #[test]
 fn byte_pairs_agree_with_their_reference() {
     let vectors = vectors();
-    assert_eq!(vectors.byte_pair.len(), 3);
-    for (pre, all) in &vectors.byte_pair {
-        let tokenizer = byte_pair(pre, &vectors).unwrap();
-        assert_eq!(vectors.texts.len(), all.len());
-        for (text, expected) in vectors.texts.iter().zip(all) {
-            let tokens = tokenizer.encode_plain(text).unwrap();
-            assert_eq!(&tokens, expected, "{pre}: {text:?}");
-            assert_eq!(&tokenizer.decode(&tokens), text);
+    for vectors in [&vectors, vectors.across_words.as_ref().unwrap()] {
+        assert_eq!(vectors.byte_pair.len(), 4);
+        for (pre, all) in &vectors.byte_pair {
+            let tokenizer = byte_pair(pre, vectors).unwrap();
+            assert_eq!(vectors.texts.len(), all.len());
+            for (text, expected) in vectors.texts.iter().zip(all) {
+                let tokens = tokenizer.encode_plain(text).unwrap();
+                assert_eq!(&tokens, expected, "{pre}: {text:?}");
+                assert_eq!(&tokenizer.decode(&tokens), text);
+            }
         }
     }
 }
@@ -177,6 +182,29 @@ fn user_defined_tokens_that_end_a_turn_are_control_tokens() {
     let plain = tokenizer.encode_plain("<end_of_turn>").unwrap();
     assert!(!plain.contains(&end));
     assert_eq!(tokenizer.decode(&plain), "<end_of_turn>");
+}
+
+/// gpt-oss ends each message of a turn with `<|end|>`, and the turn with another token; elsewhere `<|end|>` ends the turn.
+#[test]
+fn a_message_is_not_a_turn_in_the_vocabulary_of_gpt_oss() {
+    let ends = |texts: &[&str]| -> Vec<bool> {
+        let tokenizer = Tokenizer::from_gguf(&gguf(vec![
+            ("model", Value::String("llama".into())),
+            (
+                "tokens",
+                Value::Array(Array::String(texts.iter().collect())),
+            ),
+            ("token_type", Value::Array(Array::I32(vec![3; texts.len()]))),
+            ("eos_token_id", Value::U32(0)),
+        ]));
+        let tokenizer = tokenizer.unwrap();
+        (0..texts.len() as u32)
+            .map(|id| tokenizer.is_end(id))
+            .collect()
+    };
+    let texts = ["<|endoftext|>", "<|end|>", "<|call|>", "<|return|>"];
+    assert_eq!(ends(&texts), [true, false, true, true]);
+    assert_eq!(ends(&texts[..3]), [true, true, false]);
 }
 
 /// SentencePiece gives the first piece that it merges the score -0.0, and the user's own ones 0.0.

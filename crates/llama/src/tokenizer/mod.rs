@@ -37,6 +37,11 @@ const END_TEXTS: [&str; 10] = [
     "</s>",
 ];
 
+/// The control tokens that end a turn in the vocabulary of gpt-oss.
+const GPT_OSS_ENDS: [&str; 2] = ["<|return|>", "<|call|>"];
+/// That of gpt-oss that ends a message: the turn goes on after it.
+const GPT_OSS_MESSAGE_END: &str = "<|end|>";
+
 /// A model's tokenizer.
 #[derive(Debug)]
 pub struct Tokenizer {
@@ -84,14 +89,8 @@ impl Tokenizer {
         let bos = token("bos", defaults[0])?;
         let eos = token("eos", defaults[1])?;
         let unknown = token("unknown", defaults[2])?;
-        let mut ends: BTreeSet<u32> = [eos, token("eot", None)?, token("eom", None)?]
-            .into_iter()
-            .flatten()
-            .collect();
-        ends.extend(vocabulary.iter().filter_map(|(id, text, kind)| {
-            let is_special = matches!(kind, TokenKind::Control | TokenKind::UserDefined);
-            (is_special && END_TEXTS.contains(&text)).then_some(id)
-        }));
+        let named = [eos, token("eot", None)?, token("eom", None)?];
+        let ends = end_tokens(&vocabulary, named);
         let algorithm = if is_sentencepiece {
             Algorithm::SentencePiece(SentencePiece::new(&vocabulary, unknown))
         } else {
@@ -340,6 +339,27 @@ fn special_token(
             }
         },
     }
+}
+
+/// The tokens that generation stops at: those that the file names as ends, and control tokens with the texts of ends.
+fn end_tokens(vocabulary: &Vocabulary, named: [Option<u32>; 3]) -> BTreeSet<u32> {
+    let mut ends: BTreeSet<u32> = named.into_iter().flatten().collect();
+    ends.extend(vocabulary.iter().filter_map(|(id, text, kind)| {
+        let is_special = matches!(kind, TokenKind::Control | TokenKind::UserDefined);
+        (is_special && END_TEXTS.contains(&text)).then_some(id)
+    }));
+    let control = |text: &str| {
+        let id = vocabulary.id(text)?;
+        (vocabulary.kind(id) == Some(TokenKind::Control)).then_some(id)
+    };
+    let [end_of_turn, end_of_call] = GPT_OSS_ENDS.map(control);
+    if let (Some(message), Some(turn), Some(call)) =
+        (control(GPT_OSS_MESSAGE_END), end_of_turn, end_of_call)
+    {
+        ends.remove(&message);
+        ends.extend([turn, call]);
+    }
+    ends
 }
 
 fn special_tokens(vocabulary: &Vocabulary) -> Vec<u32> {

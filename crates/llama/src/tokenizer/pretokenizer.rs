@@ -35,10 +35,28 @@ macro_rules! gpt4 {
     };
 }
 
-const TEKKEN: &str = concat!(
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|",
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|",
-    r"\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+/// The pattern of families that part words where small letters end and capitals begin; `$ending` is what may stick to
+/// such a word, and `$digits` is how many digits make a word.
+macro_rules! cased {
+    ($ending:literal, $digits:literal) => {
+        concat!(
+            r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+",
+            $ending,
+            r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*",
+            $ending,
+            "|",
+            $digits,
+            r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+        )
+    };
+}
+
+const TEKKEN: &str = cased!("", r"\p{N}");
+
+/// That of gpt-4o (o200k), which gpt-oss has too.
+const GPT4O: &str = cased!(
+    r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?",
+    r"\p{N}{1,3}"
 );
 
 const RULES: &[Rule] = &[
@@ -112,6 +130,12 @@ const RULES: &[Rule] = &[
         patterns: &[TEKKEN],
         whole_words: true,
         add_bos: true,
+    },
+    Rule {
+        names: &["gpt-4o", "llama4", "kanana2"],
+        patterns: &[GPT4O],
+        whole_words: false,
+        add_bos: false,
     },
     Rule {
         names: &["deepseek-coder"],

@@ -25,12 +25,21 @@ TEXTS = [
     "a\u00a0b\u2003c", "▁underline▁", "<s> </s> <unk>", "<|end|>", "<0x41>", "mixed日本and英語", "ALLCAPS camelCase snake_case",
     "!!!???...", "'", "''s", "fn main() { println!(\"{}\", 1); }", "e" * 70, "ab" * 33, "\x00\x01\x7f",
 ]
+# Where the patterns end words in different places.
+ENDS = [
+    "it's WE'LL don'tX 'Tis I'm we've They'RE he'd", "camelCase HTMLPage parseXMLHttp iOS", "a/b\n/c !/\n/x ./\r\n", "1234567 12 345",
+    "e\u0301A\u0301b \u0301", "नमस्ते Ünïcode", "日本Abc", "ǅx ʰa xʰA",
+]
 CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|"
+CASED = [r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]" + word for word in
+         (r"*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+", r"+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*")]
 MODERN = r"[^\r\n\p{L}\p{N}]?\p{L}+|%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 PATTERNS = {
     "gpt-2": r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
     "llama-bpe": CONTRACTIONS + MODERN % r"\p{N}{1,3}",
     "qwen2": CONTRACTIONS + MODERN % r"\p{N}",
+    "gpt-4o": "".join(word + CONTRACTIONS[:-1] + "?|" for word in CASED)
+              + r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
 }
 
 
@@ -43,28 +52,35 @@ def byte_level(pattern, model):
     return t
 
 
+def byte_pairs(pre_tokenizer, corpus, texts, vocab_size):
+    t = Tokenizer(models.BPE())
+    t.pre_tokenizer = pre_tokenizer
+    t.train_from_iterator(corpus, trainers.BpeTrainer(
+        vocab_size=vocab_size, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
+    trained = json.loads(t.to_str())["model"]
+
+    def encode(name):
+        model = models.BPE(
+            trained["vocab"], [tuple(m) for m in trained["merges"]], ignore_merges=name == "llama-bpe")
+        t = byte_level(PATTERNS[name], model)
+        return [t.encode(text).ids for text in texts]
+
+    return {
+        "vocabulary": sorted(trained["vocab"], key=trained["vocab"].get),
+        "merges": [" ".join(m) for m in trained["merges"]],
+        "byte_pair": {name: encode(name) for name in PATTERNS},
+    }
+
+
 r = random.Random(7)
 corpus = [story(r) for _ in range(300)] + TEXTS * 20
-t = byte_level(PATTERNS["gpt-2"], models.BPE())
-t.train_from_iterator(corpus, trainers.BpeTrainer(
-    vocab_size=700, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
-trained = json.loads(t.to_str())["model"]
-vocabulary = sorted(trained["vocab"], key=trained["vocab"].get)
-merges = [" ".join(m) for m in trained["merges"]]
-
-
-def encode(pattern, ignore_merges):
-    model = models.BPE(trained["vocab"], [tuple(m) for m in trained["merges"]], ignore_merges=ignore_merges)
-    t = byte_level(pattern, model)
-    return [t.encode(text).ids for text in TEXTS]
-
-
 sp = spm.SentencePieceProcessor(model_file=str(shipped / "tokenizer.model"))
+whole = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
 json.dump({
     "texts": TEXTS,
     "sentencepiece": [sp.encode(text) for text in TEXTS],
-    "vocabulary": vocabulary,
-    "merges": merges,
-    "byte_pair": {name: encode(p, name == "llama-bpe") for name, p in PATTERNS.items()},
+    **byte_pairs(byte_level(PATTERNS["gpt-2"], models.BPE()).pre_tokenizer, corpus, TEXTS, 700),
+    # Merges across words: without the pattern every text would be one token.
+    "across_words": {"texts": ENDS, **byte_pairs(whole, ENDS * 20, ENDS, 600)},
 }, sys.stdout, ensure_ascii=True, separators=(",", ":"))
 print()
