@@ -8,6 +8,12 @@ use super::gguf::{Gguf, Required};
 use super::keys::{Keys, checked_dimension};
 use super::rope::{RopeConfig, RopeScaling, has_long_rope};
 
+/// The most experts of a layer: the choice among them takes time that grows with the number of them times how many are
+/// used.
+const MAX_EXPERTS: usize = 4096;
+
+const LOGIT_SCALE: &str = "logit_scale";
+
 /// The shape of a model and the constants of its computation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelConfig {
@@ -140,7 +146,7 @@ impl ModelConfig {
             attention_soft_cap: soft_cap("attn_logit_softcapping")?,
             embedding_scale,
             residual_scale: scale("residual_scale")?,
-            logit_scale: scale("logit_scale")?.recip(),
+            logit_scale: logit_factor(&keys, scale(LOGIT_SCALE)?)?,
             logit_soft_cap: soft_cap("final_logit_softcapping")?,
             parts: Parts {
                 biases: architecture.biases,
@@ -267,9 +273,20 @@ fn ropes(
     Ok(ropes)
 }
 
+/// What logits are multiplied by, of what the file says that they are divided by.
+fn logit_factor(keys: &Keys<'_>, scale: f32) -> Result<f32> {
+    let factor = scale.recip();
+    if !factor.is_finite() {
+        let reason = "too small to divide logits by".into();
+        return Err(keys.refused(LOGIT_SCALE, scale, reason));
+    }
+    Ok(factor)
+}
+
 fn experts(keys: &Keys<'_>, architecture: &Architecture) -> Result<Option<ExpertShape>> {
     const COUNT: &str = "expert_count";
     const USED: &str = "expert_used_count";
+    const SHARED: &str = "expert_shared_feed_forward_length";
     let is_given = match architecture.experts {
         Experts::Never => false,
         // Files without experts may say that there are none.
@@ -282,7 +299,15 @@ fn experts(keys: &Keys<'_>, architecture: &Architecture) -> Result<Option<Expert
         }
         return Ok(None);
     }
+    if let Some(length) = keys.count(SHARED)?.filter(|&length| length > 0) {
+        let reason = "experts that all tokens share are not supported".into();
+        return Err(keys.refused(SHARED, length, reason));
+    }
     let (experts, used) = (keys.dimension(COUNT)?, keys.dimension(USED)?);
+    if experts > MAX_EXPERTS {
+        let reason = format!("more than {MAX_EXPERTS} experts are not supported");
+        return Err(keys.refused(COUNT, experts, reason));
+    }
     if used > experts {
         let reason = format!("there are only {experts} experts");
         return Err(keys.refused(USED, used, reason));
@@ -316,6 +341,8 @@ fn layer_configs(
     const WINDOW: &str = "attention.sliding_window";
     let window = match architecture.windows {
         Windows::Never => None,
+        // Files without a window may say so.
+        Windows::IfGiven if keys.count(WINDOW)? == Some(0) => None,
         Windows::IfGiven => keys.optional_dimension(WINDOW)?,
         Windows::AllButOneOf(_) => Some(keys.dimension(WINDOW)?),
     };

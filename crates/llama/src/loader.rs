@@ -156,6 +156,12 @@ impl<'a> Loader<'a> {
         self.gguf.tensor(name).is_ok()
     }
 
+    /// Rows of this matrix, if the file has it.
+    pub fn rows(&self, name: &str) -> Option<u64> {
+        let tensor = self.gguf.tensor(name).ok()?;
+        tensor.dimensions().get(1).copied()
+    }
+
     fn tensor(&mut self, name: &str, shape: &[u64]) -> Result<&'a TensorInfo> {
         let tensor = self.gguf.tensor(name)?;
         if tensor.dimensions() != shape {

@@ -311,10 +311,12 @@ impl Parts<'_, '_> {
         })
     }
 
-    /// Two matrices, or the rows of one.
+    /// Two matrices, or the rows of one that has as many as both.
     fn gate_and_up(&mut self, config: &ModelConfig) -> Result<[Linear; 2]> {
         let (width, feed_forward) = (config.width, config.feed_forward);
-        if !self.loader.has(&self.name("ffn_gate.weight")) {
+        let has_gate = self.loader.has(&self.name("ffn_gate.weight"));
+        let up_rows = self.loader.rows(&self.name("ffn_up.weight"));
+        if !has_gate && up_rows == Some(2 * feed_forward as u64) {
             let fused = self.matrix("ffn_up", 2 * feed_forward, width)?;
             let rows = |from: usize| fused.rows_of(from..from + feed_forward);
             return Ok([rows(0)?, rows(feed_forward)?].map(Linear::plain));

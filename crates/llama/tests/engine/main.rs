@@ -9,6 +9,7 @@ mod exact;
 #[cfg(software_metal)]
 mod failures;
 mod generation;
+mod hyperparameters;
 mod live_objects;
 mod models;
 mod perplexity;
