@@ -84,8 +84,7 @@ fn rate(tokens: usize, time: Duration) -> f64 {
 
 impl Session {
     /// Adds `prompt` to the text and generates what comes after it. `on_text` is given the generated text piece by
-    /// piece, always whole characters, and can stop the generation. It is called after each token: with no text after a control
-    /// token, and where a token ends within a character.
+    /// piece, always whole characters, and can stop the generation.
     ///
     /// The prompt is encoded as the beginning of a text. To go on with a text that is in the session, encode the next
     /// words with [`Tokenizer::encode_plain`](super::tokenizer::Tokenizer::encode_plain). Put the token before them that
@@ -142,7 +141,7 @@ impl Session {
             bytes.clear();
             tokenizer.decode_token(token, &mut bytes);
             let text = stream.push(&bytes);
-            if on_text(&text).is_break() {
+            if !text.is_empty() && on_text(&text).is_break() {
                 break StopReason::Callback;
             }
             if self.position() == self.context() {

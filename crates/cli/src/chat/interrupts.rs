@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use super::output::end_color;
 use crate::failure::Failure;
 
 const IDLE: u8 = 0;
@@ -29,10 +28,7 @@ impl Interrupts {
                 Ordering::Relaxed,
             );
             // A second Ctrl-C ends an answer that does not come.
-            if let Err(state) = answering {
-                if state == INTERRUPTED {
-                    end_color();
-                }
+            if answering.is_err() {
                 std::process::exit(ENDED_BY_INTERRUPT);
             }
         };

@@ -1,8 +1,6 @@
 //! An answer as it is printed, piece by piece.
 
-use std::fs::File;
 use std::io::{self, IsTerminal, Write};
-use std::os::fd::AsFd;
 
 const COLOR: &str = "\x1b[36m";
 const PLAIN: &str = "\x1b[0m";
@@ -17,11 +15,13 @@ pub struct Answer<W: Write> {
 }
 
 impl<W: Write> Answer<W> {
+    /// Colours are for terminals whose user has not set `NO_COLOR`.
     pub fn new(out: W) -> Self {
+        let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Self {
             out,
             is_watched: is_watched(),
-            is_colored: is_colored(),
+            is_colored: is_watched() && !is_refused,
             text: String::new(),
             written: Ok(()),
         }
@@ -29,7 +29,7 @@ impl<W: Write> Answer<W> {
 
     /// Prints `text`; after an error nothing more.
     pub fn write(&mut self, text: &str) {
-        if self.written.is_ok() && !text.is_empty() {
+        if self.written.is_ok() {
             self.written = self.print(text);
         }
         self.text.push_str(text);
@@ -70,21 +70,6 @@ impl<W: Write> Answer<W> {
 
 fn is_shown(character: char) -> bool {
     !character.is_control() || character == '\n' || character == '\t'
-}
-
-/// Colours are for terminals whose user has not set `NO_COLOR`.
-fn is_colored() -> bool {
-    let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    is_watched() && !is_refused
-}
-
-/// Ends the colour of an answer that will not be finished. The answer has locked standard output, so a duplicate of it is written to.
-pub fn end_color() {
-    if is_colored() {
-        // The program ends, and nobody could be told of an error.
-        let duplicate = io::stdout().as_fd().try_clone_to_owned();
-        let _ = duplicate.and_then(|out| File::from(out).write_all(PLAIN.as_bytes()));
-    }
 }
 
 /// Whether a person sees what is printed.
