@@ -33,14 +33,14 @@ void mark_exported_functions(Source &source, const Declarations &declarations, E
     for (const Declaration &declaration : declarations)
         if (declaration.kind == DeclarationKind::prototype && !declaration.member)
             if (const std::string_view written = visibility(source, declaration); !written.empty())
-                declared.emplace(signature(source, declaration), written);
+                declared.emplace(full_name(source, declaration), written);
     for (const Declaration &declaration : declarations) {
         if (declaration.kind != DeclarationKind::function || declaration.body.empty() || declaration.erased ||
             declaration.kernel || declaration.member || declaration.template_parameters ||
             !has_linkage(source, declaration))
             continue;
         std::string_view written = visibility(source, declaration);
-        if (const auto known = declared.find(signature(source, declaration));
+        if (const auto known = declared.find(full_name(source, declaration));
             written.empty() && known != declared.end())
             written = known->second;
         const bool shown = written.empty() ? exports == Exports::all : written == "\"default\"";

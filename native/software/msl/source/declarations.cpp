@@ -1,6 +1,5 @@
 #include "declarations.h"
 
-#include <array>
 #include <utility>
 
 #include "attributes.h"
@@ -319,50 +318,6 @@ std::string qualified(const Scope &scope, std::string_view name) {
 
 std::string full_name(const Source &source, const Declaration &declaration) {
     return qualified(*declaration.scope, source.spelling({declaration.name_begin, declaration.name_end}));
-}
-
-namespace {
-
-// Whether a parameter's token is its name, and not a part of its type.
-bool names_parameter(const Source &source, Range parameter, Index i) {
-    constexpr std::array<std::string_view, 12> words = {"const",  "volatile", "device", "threadgroup",
-                                                        "thread", "constant", "struct", "class",
-                                                        "union",  "enum",     "::",     "typename"};
-    constexpr std::array<std::string_view, 5> marks = {"*", "&", "&&", ">", "..."};
-    if (i <= parameter.begin || !source[i].is_identifier() || source[i].is_one_of(words) ||
-        names_arithmetic_type(source[i].text))
-        return false;
-    const Token &before = source[i - 1];
-    return before.is_one_of(marks) || (before.is_identifier() && !before.is_one_of(words));
-}
-
-// Without its name, attributes and default value.
-std::string parameter_type(const Source &source, Range parameter) {
-    Index end = parameter.end;
-    for (Index i = parameter.begin; i < end;) {
-        if (source[i].is("=")) end = i;
-        i = source.skip_part(i, end);
-    }
-    Index name = end;
-    while (name > parameter.begin && source[name - 1].is("]") && source.group_begin(name - 1) > parameter.begin)
-        name = source.group_begin(name - 1);
-    const Index skipped = name > parameter.begin && names_parameter(source, parameter, name - 1) ? name - 1 : end;
-    std::string type;
-    for (Index i = parameter.begin; i < end; ++i)
-        if (source.opens_attribute(i))
-            i = source.skip_group(i, end) - 1;
-        else if (i != skipped)
-            (type += source[i].text) += ' ';
-    return type == "void " ? "" : type;
-}
-
-}  // namespace
-
-std::string signature(const Source &source, const Declaration &declaration) {
-    std::string text = full_name(source, declaration) + "(";
-    for (const Range &part : source.split_commas(declaration.parameters.value_or(Range{})))
-        text += parameter_type(source, part) + ",";
-    return text;
 }
 
 }  // namespace smtl::msl

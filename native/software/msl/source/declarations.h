@@ -57,7 +57,5 @@ std::string_view own_name(const Source &source, const Declaration &declaration);
 std::string qualified(const Scope &scope, std::string_view name);
 // The name with the namespaces and types around it, as written.
 std::string full_name(const Source &source, const Declaration &declaration);
-// The full name with the types of the parameters, as spelled. Of two functions that differ, it differs too.
-std::string signature(const Source &source, const Declaration &declaration);
 
 }  // namespace smtl::msl

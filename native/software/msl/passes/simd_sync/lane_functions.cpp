@@ -132,12 +132,6 @@ bool is_cast(const Source &source, Index close, const LaneFunctions &lanes) {
     return typed;
 }
 
-bool is_qualifier(const Token &token) {
-    constexpr std::array<std::string_view, 6> words = {"const",    "device", "threadgroup",
-                                                       "constant", "thread", "unsigned"};
-    return token.is_one_of(words);
-}
-
 // For each function's name, the names of the functions that call it.
 using Callers = std::map<std::string_view, std::vector<std::string_view>>;
 
@@ -153,48 +147,6 @@ void spread(std::vector<std::string_view> found, const Callers &callers, LaneFun
 
 bool is_called(const Source &source, Index name) {
     return source[name].is_identifier() && (source[name + 1].is("(") || source[name + 1].is("<"));
-}
-
-// The name of a function that a statement at `begin` of a function's body declares; empty if it declares none.
-// `extern float f(float x);`, `float f();`, `float *f(int);`, but not `float4 v(1, 2, 3, 4);`
-std::string_view declared_here(const Source &source, Index begin, Index end, const LaneFunctions &lanes) {
-    const bool external = source[begin].is("extern");
-    bool typed = false;
-    for (Index i = external ? begin + 1 : begin; i + 1 < end; ++i) {
-        const Token &token = source[i];
-        if (token.is("<"))
-            i = source.skip_angles(i, end).value_or(end) - 1;
-        else if (token.is_identifier() && source[i + 1].is("(") && typed && !source[i - 1].is("::")) {
-            const Index open = i + 1, close = source.skip_group(open, end) - 1;
-            const bool types =
-                open + 1 == close || ((is_type(source[open + 1].text, lanes) || is_qualifier(source[open + 1])) &&
-                                      !source[open + 2].is("(") && !source[open + 2].is("{"));
-            return external || types ? token.text : std::string_view();
-        } else if (token.is_identifier() && !begins_no_declaration(token) && !begins_head(token))
-            typed = true;
-        else if (!token.is("::") && !(typed && (token.is("*") || token.is("&"))))
-            return {};
-    }
-    return {};
-}
-
-// Functions that another source defines may call SIMD-group functions.
-void find_undefined(const Source &source, const Declarations &declarations, const LaneFunctions &lanes,
-                    std::vector<std::string_view> &talking) {
-    std::set<std::string> defined;
-    for (const Declaration &declaration : declarations)
-        if (declaration.kind == DeclarationKind::function) defined.insert(signature(source, declaration));
-    for (const Declaration &declaration : declarations) {
-        if (declaration.kind == DeclarationKind::prototype && !declaration.member &&
-            !defined.contains(signature(source, declaration)))
-            talking.push_back(own_name(source, declaration));
-        if (!is_function(declaration)) continue;
-        for (Index i = declaration.body.begin; i + 1 < declaration.body.end; ++i) {
-            if (!source[i].is("{") && !source[i].is("}") && !source[i].is(";")) continue;
-            const std::string_view name = declared_here(source, i + 1, declaration.body.end, lanes);
-            if (!name.empty()) talking.push_back(name);
-        }
-    }
 }
 
 // With default arguments, and with what initialises the members.
@@ -287,7 +239,13 @@ LaneFunctions find_lane_functions(const Source &source, const Declarations &decl
     // What is called through a table, or is linked, may do anything.
     for (Index i = 0; i < source.size() && !lanes.calls_talk; ++i)
         lanes.calls_talk = source[i].is("visible_function_table");
-    find_undefined(source, declarations, lanes, talking);
+    std::set<std::string> defined;
+    for (const Declaration &declaration : declarations)
+        if (declaration.kind == DeclarationKind::function) defined.insert(full_name(source, declaration));
+    for (const Declaration &declaration : declarations)
+        if (declaration.kind == DeclarationKind::prototype && !declaration.member &&
+            !defined.contains(full_name(source, declaration)))
+            talking.push_back(own_name(source, declaration));
     spread(std::move(talking), callers, lanes);
     find_hidden(source, declarations, lanes);
     find_passed_on(source, declarations, lanes);
