@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lines.h"
+#include "text/lines.h"
 #include "msl/compile/diagnostics.h"
 #include "operation_costs.h"
 

@@ -1,6 +1,6 @@
 #include "device_attributes.h"
 
-#include "lines.h"
+#include "text/lines.h"
 
 namespace smtl::msl {
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "lines.h"
+#include "text/lines.h"
 #include "msl/compile/hash.h"
 #include "msl/reflection/reflection.h"
 

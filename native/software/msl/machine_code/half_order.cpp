@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "lines.h"
+#include "text/lines.h"
 
 namespace smtl::msl {
 namespace {

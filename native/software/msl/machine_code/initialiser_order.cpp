@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "initialiser_values.h"
-#include "lines.h"
-#include "own_definitions.h"
+#include "text/lines.h"
+#include "text/own_definitions.h"
 
 namespace smtl::msl {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "lines.h"
+#include "text/lines.h"
 
 namespace smtl::msl {
 namespace {

@@ -3,7 +3,7 @@
 #include <cctype>
 #include <set>
 
-#include "lines.h"
+#include "text/lines.h"
 #include "msl/include/smtl/abi.h"
 
 namespace smtl::msl {

@@ -15,7 +15,7 @@
 #include "local_tables.h"
 #include "msl/compile/file.h"
 #include "operations.h"
-#include "own_definitions.h"
+#include "text/own_definitions.h"
 #include "padding.h"
 #include "saturation.h"
 

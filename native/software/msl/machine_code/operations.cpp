@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "lines.h"
+#include "text/lines.h"
 
 namespace smtl::msl {
 namespace {

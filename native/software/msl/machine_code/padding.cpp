@@ -1,6 +1,6 @@
 #include "padding.h"
 
-#include "lines.h"
+#include "text/lines.h"
 
 namespace smtl::msl {
 

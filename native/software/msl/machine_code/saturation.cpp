@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "lines.h"
+#include "text/lines.h"
 
 namespace smtl::msl {
 namespace {
