@@ -44,8 +44,8 @@ struct Arguments {
 }
 
 impl Ops {
-    /// `y[r, h] = softmax(scale * q[r, h] . keys) . values` over the positions that row r sees (those of its window), with scores capped if the shape says so: `q` and `y` are
-    /// `[rows, heads, head_size]` of f32. Query heads share the cache's heads in groups (Ainslie et al. 2023,
+    /// `y[r, h] = softmax(scale * q[r, h] . keys) . values` over the positions that row r sees. A window or a cap of the shape
+    /// limits these positions or the scores. `q` and `y` are `[rows, heads, head_size]` of f32. Query heads share the cache's heads in groups (Ainslie et al. 2023,
     /// arXiv:2305.13245). The cache has to hold the rows' own positions already ([`Ops::kv_append`]). Kernels
     /// `attention_vector_*` for few rows, `attention_tile_*` (on simdgroup matrices) for many.
     ///
@@ -54,9 +54,8 @@ impl Ops {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if the heads do not fit the cache's the scale is not finite, the window has no
-    /// keys, or the cap is not positive and finite; [`Error::OutOfRange`] if the
-    /// rows lie past the cache, or `q` or `y` past its buffer; [`Error::Misaligned`] if `y` is not on a multiple of 16 bytes.
+    /// [`Error::InvalidArgument`] if the heads do not fit the cache's, the scale is not finite, the window has no keys, or the
+    /// cap is not positive and finite; [`Error::OutOfRange`] if the rows lie past the cache, or `q` or `y` past its buffer; [`Error::Misaligned`] if `y` is not on a multiple of 16 bytes.
     pub fn attention<'a>(
         &self,
         target: &mut dyn LaunchTarget,

@@ -27,7 +27,7 @@ use super::{DevicesChoice, format};
 pub struct Arguments {
     #[command(subcommand)]
     what: Option<What>,
-    /// The model: a GGUF file of the llama architecture
+    /// The model: a GGUF file
     #[arg(
         short,
         long,

@@ -6,8 +6,11 @@ use std::path::PathBuf;
 
 use metal_bridge::Device;
 use metal_bridge::ops::KvElement;
-use metal_bridge_llama::SessionOptions;
 use metal_bridge_llama::sampling::{Sampler, Sampling};
+use metal_bridge_llama::{Model, SessionOptions};
+
+use super::failure::Failure;
+use super::loading;
 
 /// Which device to run on.
 #[derive(clap::Args)]
@@ -47,12 +50,20 @@ impl DevicesChoice {
     }
 }
 
-/// Which file holds the model.
+/// Which file holds the model, and which devices it runs on.
 #[derive(clap::Args)]
 pub struct ModelChoice {
-    /// The model: a GGUF file of the llama architecture
+    /// The model: a GGUF file
     #[arg(short, long, value_name = "FILE")]
-    pub model: PathBuf,
+    model: PathBuf,
+    #[command(flatten)]
+    devices: DevicesChoice,
+}
+
+impl ModelChoice {
+    pub fn load(&self) -> Result<Model, Failure> {
+        Ok(loading::load(&self.devices.open()?, &self.model)?)
+    }
 }
 
 /// What a session has room for, and how it works.

@@ -8,14 +8,12 @@ use metal_bridge_llama::sampling::Sampling;
 use metal_bridge_llama::{GenerateOptions, Generation, Session, StopReason};
 
 use super::failure::Failure;
-use super::{DevicesChoice, ModelChoice, SamplingChoice, SessionChoice, loading};
+use super::{ModelChoice, SamplingChoice, SessionChoice};
 
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
     model: ModelChoice,
-    #[command(flatten)]
-    devices: DevicesChoice,
     /// The text to continue; read from standard input if left out
     prompt: Option<String>,
     /// Most tokens to generate; otherwise until the text ends or the context is full
@@ -35,8 +33,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let prompt = prompt(arguments)?;
-    let devices = arguments.devices.open()?;
-    let model = loading::load(&devices, &arguments.model.model)?;
+    let model = arguments.model.load()?;
     let mut session = Session::with_options(&model, &arguments.session.options())?;
     let sampling = arguments.sampling.sampling();
     let options = GenerateOptions {

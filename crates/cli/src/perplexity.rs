@@ -9,9 +9,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use metal_bridge_llama::{Perplexity, PerplexityOptions, Session, SessionOptions};
 use serde::Serialize;
 
+use super::ModelChoice;
 use super::choices::Cache;
 use super::failure::Failure;
-use super::{DevicesChoice, ModelChoice, loading};
 
 /// Perplexity is e to the power of the mean, over a text's tokens, of the negative logarithm of the probability that the model
 /// gave each: the smaller, the better.
@@ -19,8 +19,6 @@ use super::{DevicesChoice, ModelChoice, loading};
 pub struct Arguments {
     #[command(flatten)]
     model: ModelChoice,
-    #[command(flatten)]
-    devices: DevicesChoice,
     /// The text
     #[arg(short, long, value_name = "TEXT")]
     file: PathBuf,
@@ -62,8 +60,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let bytes = fs::read(&arguments.file).map_err(|error| named(error.to_string()))?;
     let text = String::from_utf8(bytes)
         .map_err(|error| named(format!("the text is not UTF-8: {error}")))?;
-    let devices = arguments.devices.open()?;
-    let model = loading::load(&devices, &arguments.model.model)?;
+    let model = arguments.model.load()?;
     let tokenizer = model.tokenizer();
     let begin = tokenizer.bos().filter(|_| tokenizer.adds_bos());
     // What the text spells like a control token is letters, as everything in it.

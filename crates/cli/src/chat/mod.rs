@@ -18,15 +18,13 @@ use metal_bridge_llama::{
 use output::Answer;
 
 use super::failure::Failure;
-use super::{DevicesChoice, ModelChoice, SamplingChoice, SessionChoice, loading};
+use super::{ModelChoice, SamplingChoice, SessionChoice};
 
 #[derive(clap::Args)]
 #[command(after_help = COMMANDS)]
 pub struct Arguments {
     #[command(flatten)]
     model: ModelChoice,
-    #[command(flatten)]
-    devices: DevicesChoice,
     /// The system message
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
@@ -57,8 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         read.map_err(|error| Failure::new(format!("{}: {error}", path.display())))
     });
     let source = source.transpose()?;
-    let devices = arguments.devices.open()?;
-    let model = loading::load(&devices, &arguments.model.model)?;
+    let model = arguments.model.load()?;
     let template = match source {
         Some(source) => ChatTemplate::new(source),
         None => ChatTemplate::of(&model),

@@ -128,7 +128,7 @@ static uint64_t take(reader *from, size_t count) {
     return _device;
 }
 
-/* `linking` is nil for a function by itself. */
+/* `linking` is nil only if there was no memory for it. */
 static NSString *name_of(SMTLFunction *function, SMTLLinking *linking, char **log) {
     MTLFunctionConstantValues *constants = function->_constants;
     return SMTLTakeString(smtl_library_specialization_name(function->_library->_library, [function->_name UTF8String],
