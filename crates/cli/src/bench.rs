@@ -20,7 +20,7 @@ use metal_bridge_llama::gguf::TensorType;
 use metal_bridge_workloads::synthetic::SyntheticModel;
 
 use super::failure::Failure;
-use super::{DevicesChoice, format};
+use super::{DecodingChoice, DevicesChoice, format};
 
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -45,6 +45,8 @@ pub struct Arguments {
     formats: Vec<WeightType>,
     #[command(flatten)]
     devices: DevicesChoice,
+    #[command(flatten)]
+    decoding: DecodingChoice,
     /// Tokens of a prompt (pp), one test for each length; 0 for none
     #[arg(
         short,
@@ -110,7 +112,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let devices = arguments.devices.open()?;
     let (path, _temporary) = model_file(arguments)?;
-    let rows = engine::measure(&path, &devices, &tests, arguments.repetitions)?;
+    let decoding = arguments.decoding;
+    let rows = engine::measure(&path, &devices, decoding, &tests, arguments.repetitions)?;
     let mut out = io::stdout().lock();
     if arguments.json {
         report::print_json(&mut out, &rows)?;

@@ -72,12 +72,19 @@ pub struct SessionChoice {
     /// Most tokens of prompt and text together; otherwise the model's context, at most 4096
     #[arg(short, long, value_name = "COUNT")]
     context: Option<usize>,
+    #[command(flatten)]
+    decoding: DecodingChoice,
+}
+
+/// How a session keeps and decodes tokens.
+#[derive(Clone, Copy, clap::Args)]
+pub struct DecodingChoice {
     /// How the keys and values of the text are kept
     #[arg(long, value_name = "TYPE", default_value = "f32")]
-    cache: Cache,
+    pub cache: Cache,
     /// Record the dispatches of a token once and replay them: less work for the CPU, the same text
     #[arg(long)]
-    replay: bool,
+    pub replay: bool,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -89,6 +96,14 @@ pub enum Cache {
 }
 
 impl Cache {
+    /// As in llama-bench.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::F16 => "f16",
+        }
+    }
+
     pub fn element(self) -> KvElement {
         match self {
             Self::F32 => KvElement::F32,
@@ -99,8 +114,15 @@ impl Cache {
 
 impl SessionChoice {
     pub fn options(&self) -> SessionOptions {
+        self.decoding.options(self.context)
+    }
+}
+
+impl DecodingChoice {
+    /// Of a session with room for `context` tokens; for none, as [`SessionOptions`] say.
+    pub fn options(&self, context: Option<usize>) -> SessionOptions {
         SessionOptions {
-            context: self.context,
+            context,
             cache_element: self.cache.element(),
             replay: self.replay,
             ..SessionOptions::default()

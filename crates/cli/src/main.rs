@@ -31,7 +31,9 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use choices::{DeviceChoice, DevicesChoice, ModelChoice, SamplingChoice, SessionChoice};
+use choices::{
+    DecodingChoice, DeviceChoice, DevicesChoice, ModelChoice, SamplingChoice, SessionChoice,
+};
 use clap::{Parser, Subcommand};
 use failure::Failure;
 

@@ -5,17 +5,18 @@ use std::time::{Duration, Instant};
 
 use metal_bridge::Device;
 use metal_bridge_llama::gguf::Gguf;
-use metal_bridge_llama::{self as llama, Model, Session, SessionOptions};
+use metal_bridge_llama::{self as llama, Model, Session};
 
 use super::report::{ModelSummary, Row};
 use super::test::{Kind, Test};
 use crate::failure::Failure;
-use crate::{loading, memory};
+use crate::{DecodingChoice, loading, memory};
 
 /// A row for each test.
 pub fn measure(
     path: &Path,
     devices: &[Device],
+    decoding: DecodingChoice,
     tests: &[Test],
     repetitions: u32,
 ) -> Result<Vec<Row>, Failure> {
@@ -25,7 +26,7 @@ pub fn measure(
         source,
     };
     let summary = ModelSummary::new(&Gguf::open(path).map_err(named)?);
-    let mut session = session(&model, tests)?;
+    let mut session = session(&model, decoding, tests)?;
     // All tokens cost the same. These repeat only after the whole vocabulary.
     let vocabulary = model.config().vocabulary as u32;
     let tokens: Vec<u32> = (0..session.context() as u32)
@@ -36,10 +37,11 @@ pub fn measure(
         if session.position() < test.depth {
             session.feed(&tokens[session.position()..test.depth])?;
         }
-        let before = session.counts();
+        let (before, host) = (session.counts(), session.host_time());
         let times = times(&mut session, &test, &tokens, repetitions)?;
         let counts = session.counts();
         let buffers = counts.command_buffers - before.command_buffers;
+        let host = session.host_time() - host;
         rows.push(Row {
             model: summary.clone(),
             backend: model
@@ -49,7 +51,9 @@ pub fn measure(
                 .join(", "),
             threads: threads(),
             test,
+            decoding,
             times,
+            host_time_per_command_buffer: host.div_f64(buffers as f64),
             dispatches_per_command_buffer: (counts.dispatches - before.dispatches) as f64
                 / buffers as f64,
             peak_memory_bytes: memory::peak(),
@@ -59,7 +63,7 @@ pub fn measure(
 }
 
 /// A session that the longest test just fits into.
-fn session(model: &Model, tests: &[Test]) -> Result<Session, Failure> {
+fn session(model: &Model, decoding: DecodingChoice, tests: &[Test]) -> Result<Session, Failure> {
     let context = model.config().context;
     let mut needed = 1;
     for test in tests {
@@ -72,11 +76,10 @@ fn session(model: &Model, tests: &[Test]) -> Result<Session, Failure> {
             context,
         })?);
     }
-    let options = SessionOptions {
-        context: Some(needed),
-        ..SessionOptions::default()
-    };
-    Ok(Session::with_options(model, &options)?)
+    Ok(Session::with_options(
+        model,
+        &decoding.options(Some(needed)),
+    )?)
 }
 
 /// The times of the runs after the first, which faults memory in and fills caches.

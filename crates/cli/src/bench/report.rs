@@ -8,6 +8,7 @@ use metal_bridge_llama::gguf::{Gguf, TensorType};
 use serde::Serialize;
 
 use super::test::{Kind, Test};
+use crate::DecodingChoice;
 
 /// What the table says of the model.
 #[derive(Clone)]
@@ -52,7 +53,10 @@ pub struct Row {
     pub backend: String,
     pub threads: usize,
     pub test: Test,
+    pub decoding: DecodingChoice,
     pub times: Vec<Duration>,
+    /// To encode a command buffer and to commit it.
+    pub host_time_per_command_buffer: Duration,
     pub dispatches_per_command_buffer: f64,
     pub peak_memory_bytes: Option<u64>,
 }
@@ -68,6 +72,8 @@ struct Record<'a> {
     n_prompt: usize,
     n_gen: usize,
     n_depth: usize,
+    type_k: &'static str,
+    type_v: &'static str,
     avg_ns: f64,
     stddev_ns: f64,
     avg_ts: f64,
@@ -75,6 +81,8 @@ struct Record<'a> {
     samples_ns: Vec<f64>,
     samples_ts: Vec<f64>,
     test: String,
+    replay: bool,
+    host_ns_per_command_buffer: f64,
     dispatches_per_command_buffer: f64,
     peak_memory_bytes: Option<u64>,
 }
@@ -104,6 +112,8 @@ impl Row {
             n_prompt: tokens_if(Kind::Prompt),
             n_gen: tokens_if(Kind::Decode),
             n_depth: self.test.depth,
+            type_k: self.decoding.cache.name(),
+            type_v: self.decoding.cache.name(),
             avg_ns,
             stddev_ns,
             avg_ts,
@@ -111,6 +121,8 @@ impl Row {
             samples_ns,
             samples_ts,
             test: self.test.name(),
+            replay: self.decoding.replay,
+            host_ns_per_command_buffer: self.host_time_per_command_buffer.as_secs_f64() * 1e9,
             dispatches_per_command_buffer: self.dispatches_per_command_buffer,
             peak_memory_bytes: self.peak_memory_bytes,
         }

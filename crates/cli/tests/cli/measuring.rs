@@ -64,10 +64,17 @@ fn bench_measures_in_llama_benchs_columns_and_keys() {
     assert_eq!(tests, names);
     assert!(lines[2][0].ends_with("Q8_0") && lines[2][6].contains(" ± "));
 
-    let output = run(&[&["bench", "--json"], &sizes[..]].concat());
+    let options = ["bench", "--json", "--replay", "--cache", "f16"];
+    let output = run(&[&options[..], &sizes[..]].concat());
     assert_code(&output, 0);
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     for (row, name) in report.as_array().unwrap().iter().zip(names) {
+        assert_eq!(
+            (&row["type_k"], &row["type_v"]),
+            (&"f16".into(), &"f16".into())
+        );
+        assert_eq!(row["replay"], true);
+        assert!(row["host_ns_per_command_buffer"].as_f64().unwrap() > 0.0);
         assert_eq!(row["test"], name);
         let is_prompt = name.starts_with("pp");
         assert_eq!(row["n_prompt"], if is_prompt { 16 } else { 0 });

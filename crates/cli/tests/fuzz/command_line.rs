@@ -88,6 +88,8 @@ const BENCH: &[Choice] = &[
     ("--synthetic", &["llama"]),
     ("--device", NUMBERS),
     ("--devices", DEVICES),
+    ("--cache", &["f16", "x"]),
+    ("--replay", &[]),
     ("--json", &[]),
 ];
 const CHAT: &[Choice] = &[
