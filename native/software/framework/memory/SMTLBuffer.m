@@ -194,7 +194,7 @@ static void give_memory(SMTLDevice *device, smtl_memory *memory) {
     give_memory(_device, &_memory);
     give_memory(_device, &_managed_memory);
     if (_heap != nil) {
-        [_heap giveBackOffset:_heap_offset aliased:_aliasable];
+        [_heap giveBackOffset:_heap_offset length:_length aliased:_aliasable];
         [_heap release];
     }
     [[[SMTLReleaseMarker alloc] init] autorelease];

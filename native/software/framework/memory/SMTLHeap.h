@@ -25,7 +25,7 @@ typedef struct smtl_heap_block {
 }
 - (instancetype)initWithDevice:(SMTLDevice *)device descriptor:(MTLHeapDescriptor *)descriptor;
 /* Called by buffers: the block's bytes may be reused, when the buffer goes or, before that, when it says so. */
-- (void)giveBackOffset:(NSUInteger)offset aliased:(BOOL)aliased;
+- (void)giveBackOffset:(NSUInteger)offset length:(NSUInteger)length aliased:(BOOL)aliased;
 - (void)makeAliasableAtOffset:(NSUInteger)offset;
 @end
 

@@ -139,6 +139,10 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset) {
     SMTL_REQUIRE(offset <= _size && length <= _size - offset, where, @"%lu bytes at offset %lu exceed the heap's %lu",
                  (unsigned long)length, (unsigned long)offset, (unsigned long)_size);
     if (length == 0 || smtl_allocation_must_fail()) return nil;
+    /* Buffers that share bytes count each with all of theirs. */
+    pthread_mutex_lock(&_mutex);
+    _used += rounded_up(length);
+    pthread_mutex_unlock(&_mutex);
     return [self newBufferAtOffset:offset length:length options:options];
 }
 
@@ -146,7 +150,10 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset) {
     smtl_watched *part = NULL;
     if (_memory.watched != NULL) {
         part = smtl_sanitizer_allocate_part(_memory.watched, offset, length, _type == MTLHeapTypeAutomatic);
-        if (part == NULL) return nil;
+        if (part == NULL) {
+            [self giveBackOffset:offset length:length aliased:NO];
+            return nil;
+        }
     }
     return [[SMTLBuffer alloc] initWithHeap:self bytes:(uint8_t *)_memory.base + offset watched:part offset:offset
                                      length:length
@@ -179,8 +186,14 @@ static NSUInteger free_block(smtl_heap_block *blocks, NSUInteger offset) {
     }
 }
 
-- (void)giveBackOffset:(NSUInteger)offset aliased:(BOOL)aliased {
-    if (!aliased) [self makeAliasableAtOffset:offset];
+- (void)giveBackOffset:(NSUInteger)offset length:(NSUInteger)length aliased:(BOOL)aliased {
+    if (_type == MTLHeapTypePlacement) {
+        pthread_mutex_lock(&_mutex);
+        _used -= rounded_up(length);
+        pthread_mutex_unlock(&_mutex);
+    } else if (!aliased) {
+        [self makeAliasableAtOffset:offset];
+    }
 }
 
 - (NSUInteger)maxAvailableSizeWithAlignment:(NSUInteger)alignment {

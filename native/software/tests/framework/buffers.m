@@ -245,11 +245,18 @@ static void test_placement_heap(void) {
     id<MTLBuffer> alias = [heap newBufferWithLength:512 options:0 offset:512];
     memset([first contents], 9, 1024);
     CHECK(all_bytes([alias contents], 512, 9));
+    id<MTLBuffer> odd = [heap newBufferWithLength:1 options:0 offset:2048];
+    CHECK([heap usedSize] == 1024 + 512 + 256);
     CHECK_RAISES("multiple of 256", [heap newBufferWithLength:16 options:0 offset:8]);
     CHECK_RAISES("exceed the heap", [heap newBufferWithLength:2048 options:0 offset:2304]);
     CHECK_RAISES("needs an offset", [heap newBufferWithLength:16 options:0]);
+    CHECK([heap usedSize] == 1024 + 512 + 256);
+    [odd makeAliasable];
     [first release];
+    CHECK([heap usedSize] == 512 + 256);
     [alias release];
+    [odd release];
+    CHECK([heap usedSize] == 0);
     [heap release];
     [descriptor setSize:0];
     CHECK_RAISES("must not be 0", [device newHeapWithDescriptor:descriptor]);
