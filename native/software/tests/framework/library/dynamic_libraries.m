@@ -187,6 +187,18 @@ static void test_visibility(void) {
     NSError *error = nil;
     CHECK(pipeline_of(kernels, @"b", nil, &error) == nil);
     CHECK(contains([error localizedDescription], @"'missing(int)'"));
+    /* A hidden function hides none of its overloads. */
+    text = @"__attribute__((visibility(\"hidden\"))) float changed(float x) { return 1; }\n"
+            "int changed(int x) { return int(changed(0.5f)) + 4; }\n";
+    library = dynamic(text, @"/overloads", nil);
+    kernels = compile(
+        @"int changed(int); float changed(float);\n"
+         "kernel void a(device int *v [[buffer(0)]], uint i [[thread_position_in_grid]]) { v[i] = changed(1); }\n"
+         "kernel void b(device int *v [[buffer(0)]], uint i [[thread_position_in_grid]]) { v[i] = int(changed(1.0f)); }",
+        options_of(nil, one(library)));
+    CHECK(results_of(pipeline_of(kernels, @"a", nil, NULL))[1] == 5);
+    CHECK(pipeline_of(kernels, @"b", nil, &error) == nil);
+    CHECK(contains([error localizedDescription], @"'changed(float)'"));
 }
 
 static NSURL *file_of(NSString *name) { return [NSURL fileURLWithPath:[folder stringByAppendingPathComponent:name]]; }
