@@ -38,6 +38,9 @@ pub struct RopeShape {
     pub pairing: RopePairing,
 }
 
+/// The positions that a row can be at: they are counted in 32 bits.
+const POSITIONS: f32 = 4_294_967_296.0;
+
 /// The angle, in radians a position, by which each pair is rotated: `scale * base^(-2i / dimensions) / factors[i]` for the pair
 /// `i` of `dimensions / 2` (Su et al. 2021, arXiv:2104.09864).
 ///
@@ -47,7 +50,7 @@ pub struct RopeShape {
 /// # Errors
 ///
 /// [`Error::InvalidArgument`] if `dimensions` is odd or zero, `base` or `scale` is not positive and finite, there is
-/// not one factor for each pair, or a factor is zero or not finite.
+/// not one factor for each pair, a factor is zero or not finite, or the angle at some position is not a finite f32.
 pub fn rope_frequencies(
     base: f64,
     dimensions: usize,
@@ -93,7 +96,18 @@ pub fn rope_frequencies(
         let factor = factors.map_or(1.0, |factors| f64::from(factors[pair]));
         (scale * base.powf(-((2 * pair) as f64) / dimensions as f64) / factor) as f32
     };
-    Ok((0..pairs).map(frequency).collect())
+    let frequencies: Vec<f32> = (0..pairs).map(frequency).collect();
+    let is_finite = |frequency: &f32| (frequency * POSITIONS).is_finite();
+    match frequencies
+        .iter()
+        .position(|frequency| !is_finite(frequency))
+    {
+        Some(pair) => invalid(format!(
+            "pair {pair} turns by {} radians a position, which is not finite at every position",
+            frequencies[pair]
+        )),
+        None => Ok(frequencies),
+    }
 }
 
 #[repr(C)]
@@ -236,6 +250,7 @@ mod tests {
                 Some(&[1.0f32, 1.0, 0.0, 1.0][..]),
                 "a factor is 0, but factors must be finite and not 0",
             ),
+            (1e-40, 8, 1.0, None, "pair 3 turns by"),
         ] {
             let error = rope_frequencies(base, dimensions, scale, factors).unwrap_err();
             assert!(error.to_string().contains(part), "{error}");

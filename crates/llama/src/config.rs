@@ -6,7 +6,7 @@ use super::architecture::{Architecture, Biases, Experts, Windows};
 use super::error::{Error, Result};
 use super::gguf::{Gguf, Required};
 use super::keys::{Keys, checked_dimension};
-use super::rope::{RopeConfig, RopeScaling, has_long_rope};
+use super::rope::{RopeConfig, has_long_rope};
 
 /// The most experts of a layer: the choice among them takes time that grows with the number of them times how many are
 /// used.
@@ -109,7 +109,7 @@ impl ModelConfig {
         let vocabulary = embedding.dimensions().get(1).copied().unwrap_or(1);
         let context = keys.dimension("context_length")?;
         let experts = experts(&keys, architecture)?;
-        let ropes = ropes(&keys, architecture, context, gguf)?;
+        let ropes = ropes(&keys, architecture, context, heads.rope_size, gguf)?;
         let scale = |name: &str| match architecture.has_scales {
             true => Ok(keys.optional_float(name)?.unwrap_or(1.0)),
             false => Ok::<_, Error>(1.0),
@@ -258,17 +258,17 @@ fn ropes(
     keys: &Keys<'_>,
     architecture: &Architecture,
     context: usize,
+    dimensions: usize,
     gguf: &Gguf,
 ) -> Result<Vec<RopeConfig>> {
     let is_whole = architecture.has_whole_yarn;
     let has_long = has_long_rope(gguf);
-    let mut ropes = vec![RopeConfig::from_keys(keys, context, has_long, is_whole)?];
+    let from_keys = RopeConfig::from_keys(keys, context, dimensions, has_long, is_whole)?;
+    let mut ropes = vec![from_keys];
     if let Some(base) = architecture.window_rope_base {
-        ropes.push(RopeConfig {
-            base: keys.optional_float("rope.freq_base_swa")?.unwrap_or(base),
-            scaling: RopeScaling::Linear { factor: 1.0 },
-            magnitude: 1.0,
-        });
+        const BASE: &str = "rope.freq_base_swa";
+        let base = keys.optional_float(BASE)?.unwrap_or(base);
+        ropes.push(RopeConfig::plain(keys, BASE, base, dimensions)?);
     }
     Ok(ropes)
 }

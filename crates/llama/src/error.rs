@@ -65,6 +65,14 @@ pub enum Error {
         /// What they have to be.
         expected: Vec<u64>,
     },
+    /// A tensor has values that no model can have.
+    #[error("tensor {tensor:?}: {reason}")]
+    TensorValues {
+        /// Name of the tensor.
+        tensor: String,
+        /// What is wrong with them.
+        reason: metal_bridge::Error,
+    },
     /// A tensor is larger than the largest buffer of the device.
     #[error(
         "tensor {tensor:?} takes {bytes} bytes, but a buffer of this device may have only {limit}"

@@ -1,7 +1,7 @@
 //! [`Rope`]: the frequencies of a rotary embedding in a buffer.
 
 use super::config::ModelConfig;
-use super::error::Result;
+use super::error::{Error, Result};
 use super::loader::Loader;
 use super::rope::{LONG_DIVISORS, RopeConfig, RopeScaling};
 use metal_bridge::{Buffer, Device, StorageMode};
@@ -40,7 +40,12 @@ pub(super) fn load_ropes(
     let mut make = |rope: &RopeConfig| {
         let mut buffer = |name: &str| -> Result<Buffer> {
             let divisors = loader.optional_floats(name, config.pairs())?;
-            let frequencies = rope.frequencies(config.rope_dim, divisors.as_deref())?;
+            let frequencies = rope.frequencies(config.rope_dim, divisors.as_deref());
+            // Without divisors they are sound: `RopeConfig::from_keys` has made them.
+            let frequencies = frequencies.map_err(|reason| Error::TensorValues {
+                tensor: name.to_owned(),
+                reason,
+            })?;
             Ok(device.new_buffer_with_data(&frequencies, StorageMode::Shared)?)
         };
         let (frequencies, long) = match rope.scaling {

@@ -80,20 +80,26 @@ impl RopeConfig {
     pub(super) fn from_keys(
         keys: &Keys<'_>,
         context: usize,
+        dimensions: usize,
         has_long: bool,
         is_whole: bool,
     ) -> Result<Self> {
+        const BASE: &str = "rope.freq_base";
         const ORIGINAL_CONTEXT: &str = "rope.scaling.original_context_length";
         const FACTOR: &str = "rope.scaling.factor";
+        const OLD_FACTOR: &str = "rope.scale_linear";
+        const MAGNITUDE: &str = "rope.scaling.attn_factor";
         let kind = keys.text("rope.scaling.type")?;
         let original_context = keys.optional_dimension(ORIGINAL_CONTEXT)?;
         // Files from before the first key existed have the second one.
-        let factors = [FACTOR, "rope.scale_linear"].map(|name| keys.optional_float(name));
+        let factors = [FACTOR, OLD_FACTOR].map(|name| keys.optional_float(name));
         let [new, old] = factors;
-        let factor = new?.or(old?);
-        let mut magnitude = keys
-            .optional_float("rope.scaling.attn_factor")?
-            .unwrap_or(1.0);
+        let (new, old) = (new?, old?);
+        let factor = new.or(old);
+        let base = keys.optional_float(BASE)?.unwrap_or(10_000.0);
+        let plain = Self::plain(keys, BASE, base, dimensions)?;
+        let given_magnitude = keys.optional_float(MAGNITUDE)?.unwrap_or(1.0);
+        let mut magnitude = given_magnitude;
         let scaling = match kind {
             None | Some("longrope") if has_long => RopeScaling::LongRope {
                 original_context: keys.dimension(ORIGINAL_CONTEXT)?,
@@ -104,6 +110,11 @@ impl RopeConfig {
             Some("none") => RopeScaling::Linear { factor: 1.0 },
             Some("yarn") => {
                 let factor = keys.float(FACTOR)?;
+                // The pairs are counted in powers of the base.
+                if base <= 1.0 {
+                    let reason = "YaRN needs a base above 1".into();
+                    return Err(keys.refused(BASE, base, reason));
+                }
                 magnitude *= 1.0 + 0.1 * factor.max(1.0).ln();
                 let turns = |name: &str, default| {
                     Ok::<_, Error>(keys.optional_float(name)?.unwrap_or(default))
@@ -123,11 +134,36 @@ impl RopeConfig {
                 )));
             }
         };
-        Ok(Self {
-            base: keys.optional_float("rope.freq_base")?.unwrap_or(10_000.0),
+        if !magnitude.is_finite() {
+            let reason = "too large to multiply elements by".into();
+            return Err(keys.refused(MAGNITUDE, given_magnitude, reason));
+        }
+        let config = Self {
             scaling,
             magnitude,
-        })
+            ..plain
+        };
+        // Those of the base alone are sound, so the factor is at fault.
+        match (config.frequencies(dimensions, None), factor) {
+            (Err(error), Some(factor)) => {
+                let name = if new.is_some() { FACTOR } else { OLD_FACTOR };
+                Err(keys.refused(name, factor, error.to_string()))
+            }
+            (outcome, _) => Ok(outcome.map(|_| config)?),
+        }
+    }
+
+    /// Frequencies that follow from the base of this key alone.
+    pub(super) fn plain(keys: &Keys<'_>, key: &str, base: f32, dimensions: usize) -> Result<Self> {
+        let config = Self {
+            base,
+            scaling: RopeScaling::Linear { factor: 1.0 },
+            magnitude: 1.0,
+        };
+        match config.frequencies(dimensions, None) {
+            Ok(_) => Ok(config),
+            Err(error) => Err(keys.refused(key, base, error.to_string())),
+        }
     }
 
     /// The angle by which each pair of `dimensions` turns from one position to the next.
@@ -135,9 +171,9 @@ impl RopeConfig {
         &self,
         dimensions: usize,
         divisors: Option<&[f32]>,
-    ) -> Result<Vec<f32>> {
+    ) -> metal_bridge::Result<Vec<f32>> {
         let base = f64::from(self.base);
-        let frequencies = match self.scaling {
+        match self.scaling {
             RopeScaling::Linear { factor } => {
                 rope_frequencies(base, dimensions, f64::from(factor).recip(), divisors)
             }
@@ -149,8 +185,7 @@ impl RopeConfig {
                 }
                 rope_frequencies(base, dimensions, 1.0, Some(&all))
             }
-        };
-        Ok(frequencies?)
+        }
     }
 }
 

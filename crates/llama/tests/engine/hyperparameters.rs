@@ -2,8 +2,8 @@
 
 use crate::models::{Parts, refusal};
 use crate::support::{device, small, write_model};
-use metal_bridge_llama::Model;
 use metal_bridge_llama::gguf::{Array, Value};
+use metal_bridge_llama::{Error, Model};
 
 #[test]
 fn impossible_hyperparameters_are_named() {
@@ -47,6 +47,21 @@ fn impossible_hyperparameters_are_named() {
             "llama.rope.scaling.factor",
             Value::F32(0.0),
             "not a positive number",
+        ),
+        (
+            "llama.rope.freq_base",
+            Value::F32(1e-40),
+            "not finite at every position",
+        ),
+        (
+            "llama.rope.scaling.factor",
+            Value::F32(1e-40),
+            "not finite at every position",
+        ),
+        (
+            "llama.rope.scale_linear",
+            Value::F32(1e-40),
+            "not finite at every position",
         ),
         (
             "llama.context_length",
@@ -112,6 +127,29 @@ fn mixtures_that_the_engine_does_not_run_are_named() {
             parts.set(&format!("llama.{key}"), Value::U32(value));
         });
         assert!(error.to_string().contains(part), "{error}");
+    }
+}
+
+/// Each with the keys that make YaRN, of which the last one is impossible.
+#[test]
+fn yarn_that_gives_no_numbers_is_named() {
+    for (key, value, part) in [
+        ("rope.freq_base", 1.0, "YaRN needs a base above 1"),
+        ("rope.scaling.factor", 1e-40, "not finite at every position"),
+        (
+            "rope.scaling.attn_factor",
+            f32::MAX,
+            "too large to multiply elements by",
+        ),
+    ] {
+        let key = format!("llama.{key}");
+        let error = refusal(|parts| {
+            parts.set("llama.rope.scaling.type", Value::String("yarn".into()));
+            parts.set("llama.rope.scaling.factor", Value::F32(4.0));
+            parts.set(&key, Value::F32(value));
+        });
+        let is_named = matches!(&error, Error::Hyperparameter { key: named, .. } if *named == key);
+        assert!(is_named && error.to_string().contains(part), "{error}");
     }
 }
 

@@ -178,6 +178,24 @@ fn other_architectures_and_features_are_named() {
 }
 
 #[test]
+fn divisors_of_frequencies_that_give_no_numbers_are_named() {
+    for divisor in [f32::NAN, f32::INFINITY, 0.0, 1e-40] {
+        let error = refusal(|parts| {
+            let bytes = [divisor; 8].map(f32::to_le_bytes);
+            parts.tensors.push(Tensor {
+                name: "rope_freqs.weight".to_owned(),
+                dimensions: vec![8],
+                element_type: TensorType::F32,
+                bytes: bytes.concat(),
+            });
+        });
+        let is_named =
+            matches!(&error, Error::TensorValues { tensor, .. } if tensor == "rope_freqs.weight");
+        assert!(is_named, "{error}");
+    }
+}
+
+#[test]
 fn other_quantizations_are_named() {
     let error = refusal(|parts| {
         let tensor = parts.tensor("blk.1.ffn_up.weight");
