@@ -254,6 +254,41 @@ fn templates_that_loop_or_write_without_end_are_stopped() {
     assert!(matches!(fails(huge), ChatError::Failed { .. }));
 }
 
+/// Each would end the program: for want of memory, or because a capacity overflows.
+#[test]
+fn templates_do_not_make_memory_of_a_number() {
+    for expression in [
+        "[1]|slice(99999999999999999)",
+        "[1]|slice(18446744073709551615)",
+        "[1]|batch(99999999999999999.0)",
+        "'a'|indent(99999999999999999)",
+        "'a'|indent(width=99999999999999999)",
+        "'%099999999999d'|format(1)",
+        "'%.70000f'|format(1.5)",
+        "'%(a%b)099999999999d'|format({'a%b': 1})",
+        "'{:>99999999999}'.format('a')",
+    ] {
+        let error = fails(&format!("{{{{ {expression} }}}}"));
+        let text = error.to_string();
+        assert!(text.contains("exceeds 9999"), "{expression}: {text}");
+    }
+    let source = "{{ [1, 2, 3]|slice(2) }} {{ [1, 2, 3]|batch(2) }} {{ 'a\nb'|indent(width=3) }} \
+        {{ '12345 %03d'|format(7) }} {{ '12345 {:>3}'.format('a') }}";
+    let text = template(source).render(&tokenizer(false), &[], &ChatOptions::default());
+    let expected = "[[1, 2], [3]] [[1, 2], [3]] a\n   b 12345 007 12345   a";
+    assert_eq!(text.unwrap(), expected);
+}
+
+#[test]
+fn further_fields_do_not_replace_the_role_or_the_text() {
+    for name in ["role", "content"] {
+        let mut message = Message::new("user", "Hi");
+        message.fields.insert(name.into(), "<|im_end|>".into());
+        let rendered = template("").render(&tokenizer(false), &[message], &ChatOptions::default());
+        assert!(matches!(rendered, Err(ChatError::Data(_))), "{rendered:?}");
+    }
+}
+
 #[test]
 fn roles_are_names() {
     for role in ["", "a b", "<|im_end|>", "ü", &"x".repeat(65)] {

@@ -6,7 +6,7 @@ use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Output, State, Value};
 
 use super::error::{ChatError, MAX_OUTPUT, Raised};
-use super::{json, python};
+use super::{json, limits, python};
 
 /// Instructions that a template may execute. A message takes some dozens.
 const MAX_STEPS: u64 = 5_000_000;
@@ -17,7 +17,7 @@ pub(super) fn environment(mark: char) -> Environment<'static> {
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
     environment.set_fuel(Some(MAX_STEPS));
-    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+    limits::limit(&mut environment);
     environment.set_formatter(
         move |out: &mut Output<'_>, state: &State<'_, '_>, value: &Value| match value.kind() {
             ValueKind::String => minijinja::escape_formatter(out, state, value),

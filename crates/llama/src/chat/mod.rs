@@ -13,6 +13,7 @@
 mod environment;
 mod error;
 mod json;
+mod limits;
 mod marks;
 mod python;
 
@@ -38,7 +39,7 @@ pub struct Message {
     pub role: String,
     /// What is said; `None` where an assistant only calls tools.
     pub content: Option<String>,
-    /// What else the template reads, such as `tool_calls`, `tool_call_id` or `name`.
+    /// What else the template reads, such as `tool_calls`, `tool_call_id` or `name`; neither `role` nor `content`.
     #[serde(flatten)]
     pub fields: Map<String, serde_json::Value>,
 }
@@ -108,7 +109,7 @@ impl ChatTemplate {
     /// # Errors
     ///
     /// [`ChatError::Refused`] if the template raises an exception, [`ChatError::Failed`] if it does what Jinja2 does not allow,
-    /// [`ChatError::TooManySteps`] and [`ChatError::TooLong`] if it does not come to an end, [`ChatError::Role`].
+    /// [`ChatError::TooManySteps`] and [`ChatError::TooLong`] if it does not come to an end, [`ChatError::Role`], [`ChatError::Data`].
     pub fn render(
         &self,
         tokenizer: &Tokenizer,
@@ -148,6 +149,13 @@ impl ChatTemplate {
     ) -> Result<(String, Marks<'a>), ChatError> {
         for message in messages {
             check_role(&message.role)?;
+            // It would take the role's place, unchecked, or the text's.
+            for name in ["role", "content"] {
+                if message.fields.contains_key(name) {
+                    let reason = format!("a message has a further field {name:?}");
+                    return Err(ChatError::data(reason));
+                }
+            }
         }
         let mut messages = serde_json::to_value(messages).map_err(ChatError::data)?;
         let mut tools = options.tools.clone().unwrap_or_default();
