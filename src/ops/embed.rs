@@ -88,7 +88,7 @@ impl Ops {
                 table.bytes(),
                 table.kind().alignment(),
             )
-            .moving(table.bytes() / table.rows() * count),
+            .moving((table.bytes() / table.rows()).saturating_mul(count)),
             Operand::read("ids", ids, bytes4(function, "ids", &[count])?, 4),
             Operand::write("y", y, bytes4(function, "y", &[count, k])?, 4),
         ];

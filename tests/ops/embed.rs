@@ -90,6 +90,8 @@ fn missing_ids_and_short_outputs_are_refused() {
         matches!(error, Error::OutOfRange(_)) && error.to_string().contains("ids takes 12"),
         "{error}"
     );
+    let error = refused(|encoder| ops().embed(encoder, &table.weight, &ids, &y, usize::MAX));
+    assert!(matches!(error, Error::OutOfRange(_)), "{error}");
     let small = buffer(&[0.0f32; 15]);
     let error = refused(|encoder| ops().embed(encoder, &table.weight, &ids, &small, 2));
     assert!(matches!(error, Error::OutOfRange(_)), "{error}");
