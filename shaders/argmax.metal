@@ -1,22 +1,10 @@
 // The index of each row's largest element, the first one where several are equal. NaN counts as the smallest.
+#include "order.h"
 #include "reduce.h"
 
 struct ArgmaxArguments {
     uint columns;
 };
-
-// Unsigned integers order as the floats do: exact, and untouched by fast math. NaN gives 0, both zeros the same.
-inline uint ordered(float value) {
-    const uint bits = as_type<uint>(value);
-    const uint magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) {
-        return 0;
-    }
-    if (magnitude == 0) {
-        return 0x80000000u;
-    }
-    return bits == magnitude ? bits | 0x80000000u : ~bits;
-}
 
 struct Candidate {
     uint key;

@@ -1,7 +1,5 @@
 // Mixtures of experts: which experts a row goes to, and the sum of what they give.
-#include <metal_stdlib>
-
-using namespace metal;
+#include "order.h"
 
 constant constexpr uint simd_width = 32;
 
@@ -11,7 +9,8 @@ struct ChoiceArguments {
 };
 
 // The `used` largest of each row of logits[rows, experts], the first one of equals: their numbers, and the softmax of
-// these logits alone. A simdgroup a row.
+// these logits alone. If a logit of the row is NaN, its shares are all NaN; the numbers are still those of different
+// experts. A simdgroup a row.
 kernel void choose_experts(constant ChoiceArguments &arguments [[buffer(0)]],
                            device const float *logits [[buffer(1)]],
                            device uint *chosen [[buffer(2)]],
@@ -23,27 +22,34 @@ kernel void choose_experts(constant ChoiceArguments &arguments [[buffer(0)]],
     device uint *row_chosen = chosen + ulong(row) * arguments.used;
     device float *row_shares = shares + ulong(row) * arguments.used;
     uint last = 0;
-    float last_logit = 0.0f;
+    uint last_order = 0;
     float largest = 0.0f;
     float sum = 0.0f;
     for (uint slot = 0; slot < arguments.used; slot++) {
         // What is behind the last choice in the order of logits and numbers was not chosen yet.
-        float best = -FLT_MAX;
+        uint best = 0;
         uint best_expert = experts;
         for (uint expert = lane; expert < experts; expert += simd_width) {
             const float logit = row_logits[expert];
-            const bool is_left = slot == 0 || logit < last_logit || (logit == last_logit && expert > last);
-            if (is_left && (best_expert == experts || logit > best)) {
-                best = logit;
+            const uint order = ordered(logit);
+            const bool is_left = slot == 0 || order < last_order || (order == last_order && expert > last);
+            if (is_left && (best_expert == experts || order > best)) {
+                best = order;
                 best_expert = expert;
             }
+            // A NaN makes the sum that all shares are divided by NaN, whether its expert is chosen or not.
+            if (slot == 0 && order == nan_order) {
+                sum = logit;
+            }
         }
-        last_logit = simd_max(best);
-        last = simd_min(best == last_logit ? best_expert : experts);
-        // Logits that are no numbers compare with nothing.
+        sum = slot == 0 ? simd_sum(sum) : sum;
+        last_order = simd_max(best);
+        last = simd_min(best == last_order ? best_expert : experts);
+        // Nothing is read past the row, even if another kernel changes the logits meanwhile.
         last = min(last, experts - 1);
-        largest = slot == 0 ? last_logit : largest;
-        const float share = exp(last_logit - largest);
+        const float logit = row_logits[last];
+        largest = slot == 0 ? logit : largest;
+        const float share = exp(logit - largest);
         sum += share;
         if (lane == 0) {
             row_chosen[slot] = last;

@@ -1,7 +1,5 @@
 // Element by element: four at a time, the last thread takes what is left over.
-#include <metal_stdlib>
-
-using namespace metal;
+#include "order.h"
 
 // Which gate: 0 SiLU, 1 GELU by its approximation with tanh, 2 that of gpt-oss.
 constant uint activation [[function_constant(0)]];
@@ -32,10 +30,9 @@ inline float4 clamped_gate(float4 a, float4 b) {
 }
 
 inline float4 gate(float4 a, float4 b) {
-    if (activation == 2) {
-        return clamped_gate(a, b);
-    }
-    return (activation == 1 ? gelu(a) : silu(a)) * b;
+    const float4 result = activation == 2 ? clamped_gate(a, b) : (activation == 1 ? gelu(a) : silu(a)) * b;
+    // The bounds above lose it.
+    return keep_nan(a, keep_nan(b, result));
 }
 
 inline float4 load4(device const float *source, uint start, uint count) {

@@ -1,7 +1,5 @@
 // Puts new keys and values into a KV cache.
-#include <metal_stdlib>
-
-using namespace metal;
+#include "order.h"
 
 // A multiple of 4.
 constant uint head_size [[function_constant(0)]];
@@ -13,11 +11,11 @@ struct AppendArguments {
 };
 
 // What T holds, and what products in float do not overflow with: an infinity of one position would become a NaN in
-// others, which multiply it by a weight of zero.
+// others, which multiply it by a weight of zero. A NaN stays one: no number may take the place of a failed computation.
 template <typename T>
 inline vec<T, 4> stored(float4 value) {
     const float4 limit = float4(min(float(numeric_limits<T>::max()), 0x1p96f));
-    return vec<T, 4>(clamp(value, -limit, limit));
+    return vec<T, 4>(keep_nan(value, clamp(value, -limit, limit)));
 }
 
 // k and v [rows, kv_heads, head_size] to positions past, past + 1, ... of the caches. Grid (quads of a row, rows).

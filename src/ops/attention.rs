@@ -52,6 +52,9 @@ impl Ops {
     /// One pass with an online softmax (Milakov and Gimelshein 2018, arXiv:1805.02867; Dao et al. 2022, arXiv:2205.14135):
     /// no scores are kept, whatever the length.
     ///
+    /// A row that sees a NaN gives NaN. In `attention_tile_*` other rows of the same call may give NaN too, because a matrix
+    /// multiplies what they do not see by zero.
+    ///
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] if the heads do not fit the cache's, the scale is not finite, the window has no keys, or the
@@ -76,7 +79,8 @@ impl Ops {
     }
 
     /// As [`Ops::attention`], with a sink for each head: `exp(sink)` is added to the sum of the exponentials that the softmax
-    /// divides by (Xiao et al. 2023, arXiv:2309.17453). `sinks` is `[heads]` of f32, in units of scores.
+    /// divides by (Xiao et al. 2023, arXiv:2309.17453). `sinks` is `[heads]` of f32, in units of scores. A sink that is NaN or
+    /// infinity makes NaN of its head's results; one of -infinity does nothing.
     ///
     /// # Errors
     ///

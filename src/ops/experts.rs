@@ -50,6 +50,9 @@ impl Ops {
     /// `shares[r]` = the softmax of these logits alone (Shazeer et al. 2017, arXiv:1701.06538). `logits` is `[rows, experts]` of
     /// f32, `chosen` is `[rows, used]` of u32, `shares` is `[rows, used]` of f32. Kernel `choose_experts`.
     ///
+    /// If a logit of a row is NaN, all shares of the row are NaN, also if that expert is not among the chosen ones; the numbers
+    /// are still those of different experts. An infinite largest logit also makes the row's shares NaN.
+    ///
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] if the experts are fewer than those used, or none is; otherwise as for [`Ops::linear`].

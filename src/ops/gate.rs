@@ -11,7 +11,7 @@ use crate::ops::{LaunchTarget, Ops, View};
 /// Threads of a threadgroup: each takes four elements.
 const THREADS: usize = 256;
 
-/// The activation of [`Ops::gate`].
+/// The activation of [`Ops::gate`]. NaN, of `a` or of `b`, gives NaN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Gate {
     /// `a / (1 + exp(-a))`, of SwiGLU. Where `exp(-a)` overflows, also if `a` is -infinity, it is 0.
@@ -116,7 +116,7 @@ impl Ops {
         unsafe { launch.encode(target) }
     }
 
-    /// `x = cap * tanh(x / cap)` in place, for `count` f32 elements: nothing is left beyond -cap and cap. Kernel `soft_cap`.
+    /// `x = cap * tanh(x / cap)` in place, for `count` f32 elements: nothing is left beyond -cap and cap. NaN stays NaN. Kernel `soft_cap`.
     ///
     /// # Errors
     ///

@@ -167,7 +167,7 @@ struct Arguments {
 impl Ops {
     /// Puts the keys and values of `rows` new positions behind the `past` ones that the cache holds: `k` and `v` are
     /// `[rows, kv_heads, head_size]` of f32. Elements beyond the largest f16, or beyond 2^96 in a cache of F32, become
-    /// that bound. Kernel `kv_append_*`.
+    /// that bound, infinities too; NaN stays NaN. Kernel `kv_append_*`.
     ///
     /// # Errors
     ///

@@ -47,20 +47,57 @@ fn the_largest_logits_are_chosen() {
     }
 }
 
-/// Whatever the logits are, the numbers are those of experts.
+/// Whatever the logits are, the numbers are those of different experts. The shares are what float64 gives of the chosen logits,
+/// but a NaN makes NaN of all shares of its row, even if its expert is not chosen.
 #[test]
-fn logits_that_are_no_numbers_choose_some_expert() {
+fn logits_that_are_not_finite_choose_different_experts() {
     let shape = ExpertShape {
-        experts: 6,
+        experts: 40,
         used: 3,
     };
+    let mut rows = Vec::new();
     for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
-        let logits = buffer(&[value; 6]);
-        let (chosen, shares) = (Guarded::new(3), Guarded::new(3));
-        run(|encoder| {
-            ops().choose_experts(encoder, &logits, chosen.view(), shares.view(), 1, &shape)
-        });
-        assert!(chosen.read::<u32>().iter().all(|&expert| expert < 6));
+        rows.push([value; 40]);
+        for expert in [0, 7, 39] {
+            let mut row: [f32; 40] = std::array::from_fn(|other| (other * 11 % 40) as f32 / 20.0);
+            row[expert] = value;
+            rows.push(row);
+        }
+    }
+    let mut two_numbers = [f32::NEG_INFINITY; 40];
+    (two_numbers[5], two_numbers[33]) = (f32::MIN, f32::MIN);
+    rows.push(two_numbers);
+    let logits = buffer(&rows.concat());
+    let count = rows.len() * 3;
+    let (chosen, shares) = (Guarded::new(count), Guarded::new(count));
+    run(|encoder| {
+        let (chosen, shares) = (chosen.view(), shares.view());
+        ops().choose_experts(encoder, &logits, chosen, shares, rows.len(), &shape)
+    });
+    let (chosen, shares) = (chosen.read::<u32>(), shares.read::<f32>());
+    let results = chosen.chunks(3).zip(shares.chunks(3));
+    for (logits, (chosen, shares)) in rows.iter().zip(results) {
+        let what = format!("{logits:?}: {chosen:?}, {shares:?}");
+        if logits.iter().any(|logit| logit.is_nan()) {
+            let is_different =
+                chosen[0] != chosen[1] && chosen[1] != chosen[2] && chosen[0] != chosen[2];
+            assert!(
+                is_different && chosen.iter().all(|&expert| expert < 40),
+                "{what}"
+            );
+            assert!(shares.iter().all(|share| share.is_nan()), "{what}");
+            continue;
+        }
+        let (numbers, exact) = reference(logits, 3);
+        assert_eq!(chosen, numbers, "{what}");
+        for (&share, exact) in shares.iter().zip(exact) {
+            let is_right = if exact.is_nan() {
+                share.is_nan()
+            } else {
+                (f64::from(share) - exact).abs() < 1e-6
+            };
+            assert!(is_right, "{what}: {exact} is right");
+        }
     }
 }
 

@@ -19,6 +19,7 @@ mod matmul_at_once;
 mod metal_demo;
 mod metrics;
 mod norm;
+mod not_finite;
 mod operations;
 mod rope;
 mod sequence;

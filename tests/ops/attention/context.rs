@@ -81,11 +81,10 @@ impl Context {
                 score_error =
                     score_error.max(magnitude * (8.0 + 2.0 * (head_size as f64).sqrt()) * EPSILON);
             }
-            let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let sink = (self.sinks.get(head)).map_or(f64::NEG_INFINITY, |&sink| f64::from(sink));
+            let largest = scores.iter().copied().fold(sink, f64::max);
             let weights: Vec<f64> = scores.iter().map(|score| (score - largest).exp()).collect();
-            let sink =
-                (self.sinks.get(head)).map_or(0.0, |&sink| (f64::from(sink) - largest).exp());
-            let total = weights.iter().sum::<f64>() + sink;
+            let total = weights.iter().sum::<f64>() + (sink - largest).exp();
             // Errors of a score and of its exponential scale its weight; sums add theirs.
             let allowed = 2.0 * score_error + (32.0 + 2.0 * (row as f64 + 1.0).sqrt()) * EPSILON;
             for element in 0..head_size {

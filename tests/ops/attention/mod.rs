@@ -1,6 +1,7 @@
 //! Attention over a KV cache against float64: grouped heads, every way a context is filled, adversarial scores.
 
 mod context;
+mod not_finite;
 mod parts;
 
 use crate::support::{self, Guarded, assert_close, buffer, device, ops, refused, run};
