@@ -107,7 +107,7 @@ struct kernel_counts {
     /* By the offset of the instruction. */
     std::map<uint32_t, meeting_counts> barriers, simd_functions;
     std::map<uint32_t, operation_counts> operations;
-    std::map<uint32_t, branch_counts> branches; /* by their numbers in the kernel */
+    std::map<uint32_t, branch_counts> branches; /* by the offsets of the bytes that stand for them */
     std::map<object_key, object_counts> objects;
 
     void add(const kernel_counts &other);

@@ -184,7 +184,7 @@ void write_operations(writer &out, const kernel_profile &profile) {
 void write_branches(writer &out, const kernel_profile &profile) {
     out.name("branches");
     out.open('[');
-    for (const auto &[number, counts] : profile.counts.branches) {
+    for (const auto &[byte, counts] : profile.counts.branches) {
         out.open('{');
         write_location(out, profile, counts.offset);
         out.member("executions", counts.executions);

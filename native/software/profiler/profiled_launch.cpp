@@ -24,7 +24,7 @@ void fence_hook(smtl_core *, uint32_t) {}
 void simdgroup_barrier_hook(smtl_core *, uint32_t) { running->simdgroup_barrier(); }
 void inactive_lane_hook(smtl_core *, uint32_t) {}
 void operations_hook(smtl_core *, uint64_t counts, const void *pc) { running->compute(counts, pc); }
-void branch_hook(smtl_core *, uint32_t branch, uint32_t side, const void *pc) { running->branch(branch, side, pc); }
+void branch_hook(smtl_core *, const void *branch, uint32_t side, const void *pc) { running->branch(branch, side, pc); }
 
 uint32_t divide_up(uint32_t n, uint32_t d) { return n / d + (n % d != 0); }
 size_t aligned(size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
@@ -69,7 +69,7 @@ profiled_launch::profiled_launch(const smtl_launch &launch, const char *kernel, 
 profiled_launch::~profiled_launch() {
     finish_all();
     for (auto &[key, site] : sites_) counts_.accesses[key].add(site.counts);
-    for (auto &[number, site] : branches_) counts_.branches[number].add(site.counts);
+    for (auto &[byte, site] : branches_) counts_.branches[byte].add(site.counts);
     for (auto &[offset, counts] : operations_) counts_.operations[offset].add(counts);
     const auto add = [&](object &one) {
         if (one.counts.asked_to_read + one.counts.asked_to_write == 0) return;
@@ -209,8 +209,8 @@ void profiled_launch::compute(uint64_t counts, const void *pc) {
     }
 }
 
-void profiled_launch::branch(uint32_t number, uint32_t side, const void *pc) {
-    const auto [found, is_new] = branches_.try_emplace(number);
+void profiled_launch::branch(const void *byte, uint32_t side, const void *pc) {
+    const auto [found, is_new] = branches_.try_emplace(uint32_t(reinterpret_cast<uintptr_t>(byte) - image_.base()));
     branch_site &site = found->second;
     if (is_new) {
         site.counts.offset = offset_in_image(pc);
@@ -245,7 +245,7 @@ void profiled_launch::finish(uint32_t simdgroup) {
     const uint32_t lanes = lanes_of(simdgroup);
     for (site_entry &entry : sites_)
         work_[simdgroup] += entry.second.waiting[simdgroup].finish(allowance_, counting(entry, lanes));
-    for (auto &[number, site] : branches_)
+    for (auto &[byte, site] : branches_)
         site.waiting[simdgroup].finish(branch_allowance_, counting(site.counts, lanes));
 }
 

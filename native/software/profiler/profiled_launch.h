@@ -51,7 +51,8 @@ public:
     void simdgroup_barrier();
     /* `counts`: by kind, in fields of SMTL_OPERATION_BITS. */
     void compute(uint64_t counts, const void *pc);
-    void branch(uint32_t number, uint32_t side, const void *pc);
+    /* `byte`: that of the branch, in the shared object of the kernel. */
+    void branch(const void *byte, uint32_t side, const void *pc);
 
 private:
     struct object {
@@ -112,7 +113,7 @@ private:
     object table_, elsewhere_; /* what no argument and no variable holds */
     object *last_object_ = nullptr;
     std::unordered_map<access_site, site, site_hash> sites_;
-    std::unordered_map<uint32_t, branch_site> branches_; /* by their numbers in the kernel */
+    std::unordered_map<uint32_t, branch_site> branches_; /* by the offsets of their bytes */
     std::unordered_map<uint32_t, operation_counts> operations_;
     size_t allowance_, branch_allowance_; /* branches take nothing from what accesses have */
     matrix_rows rows_;

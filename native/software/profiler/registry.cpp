@@ -54,7 +54,7 @@ void registry::add(const std::string &path, const std::string &kernel, const ker
     for (const auto &[offset, ignored] : counts.barriers) note(offset);
     for (const auto &[offset, ignored] : counts.simd_functions) note(offset);
     for (const auto &[offset, ignored] : counts.operations) note(offset);
-    for (const auto &[number, branch] : counts.branches) note(branch.offset);
+    for (const auto &[byte, branch] : counts.branches) note(branch.offset);
     sanitize::locate_together(path, offsets);
     for (const uint32_t offset : offsets) profile.lines[offset] = sanitize::locate(path, offset);
 }

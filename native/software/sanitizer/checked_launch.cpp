@@ -19,7 +19,7 @@ void touch_hook(smtl_core *, const volatile void *address, size_t size, uint32_t
 void fence_hook(smtl_core *, uint32_t memory) { running->fence(memory); }
 void simdgroup_barrier_hook(smtl_core *, uint32_t memory) { running->simdgroup_barrier(memory); }
 void operations_hook(smtl_core *, uint64_t, const void *) {}
-void branch_hook(smtl_core *, uint32_t, uint32_t, const void *) {}
+void branch_hook(smtl_core *, const void *, uint32_t, const void *) {}
 void inactive_lane_hook(smtl_core *, uint32_t lane) { running->inactive_lane(lane, __builtin_return_address(0)); }
 
 uint32_t divide_up(uint32_t n, uint32_t d) { return n / d + (n % d != 0); }

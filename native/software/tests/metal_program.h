@@ -35,10 +35,11 @@ public:
     metal_program(const metal_program &) = delete;
     metal_program &operator=(const metal_program &) = delete;
 
-    const smtl_kernel *kernel(const std::string &name) {
+    smtl_library *library() const { return library_; }
+    const smtl_kernel *kernel(const std::string &name, const smtl_linking *linking = nullptr) {
         if (const auto found = kernels_.find(name); found != kernels_.end()) return found->second;
         char *log = nullptr;
-        char *path = smtl_library_specialize(library_, name.c_str(), nullptr, 0, nullptr, &log);
+        char *path = smtl_library_specialize(library_, name.c_str(), nullptr, 0, linking, &log);
         if (path == nullptr) give_up("kernel " + name + " does not compile", log);
         std::free(log);
         char *error = nullptr;

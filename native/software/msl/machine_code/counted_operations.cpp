@@ -93,7 +93,10 @@ public:
         // Beside the kernel; not beside functions that are linked with it.
         if (!is_defined)
             text_ += "declare hidden void @smtl_count_operations(i64)\n"
-                     "declare hidden void @smtl_count_branch(i32, i32)\n";
+                     "declare hidden void @smtl_count_branch(ptr, i32)\n";
+        if (branches_ != 0)
+            text_ += std::string(branch_bytes) + " = internal constant [" + std::to_string(branches_) +
+                     " x i8] zeroinitializer, no_sanitize_address\n";
         text_ += "\nattributes #" + std::string(attribute_group) +
                  " = { nounwind willreturn nocallback nofree nosync memory(inaccessiblemem: readwrite) }\n";
         return std::move(text_);
@@ -102,6 +105,9 @@ public:
 private:
     // No other group has so high a number.
     static constexpr std::string_view attribute_group = "4000000000";
+    // A byte for each branch, whose address tells the branch from all others: those of functions too that are linked
+    // with the kernel, and that know nothing of its branches.
+    static constexpr std::string_view branch_bytes = "@smtl.branches";
 
     using Counts = std::array<unsigned, SMTL_OPERATION_KINDS>;
     struct Pending {
@@ -165,7 +171,10 @@ private:
     std::string new_value() { return "%smtl.side." + std::to_string(values_++); }
 
     void call_branch(const std::string &side, std::string_view location) {
-        call("smtl_count_branch", "i32 " + std::to_string(branches_++) + ", i32 " + side, location);
+        // Without a line there is no call.
+        if (location.empty()) return;
+        const std::string at = std::string(branch_bytes) + ", i64 " + std::to_string(branches_++);
+        call("smtl_count_branch", "ptr getelementptr (i8, ptr " + at + "), i32 " + side, location);
     }
 
     // "br i1 %condition, label %then, label %else"

@@ -133,6 +133,10 @@ std::string demangled(std::string mangled) {
     for (const auto &[type, known] : {std::pair("DF16_", "Df"), std::pair("DF16b", "Dd")})
         for (std::size_t at = mangled.find(type); at != std::string::npos; at = mangled.find(type, at))
             mangled.replace(at, 5, known);
+    // Nor do they know this attribute of functions, as different versions of clang write it.
+    for (const std::string_view condition : {"Ua9enable_ifILb1EE", "Ua9enable_ifIXLb1EEE"})
+        if (const std::size_t at = mangled.find(condition); at != std::string::npos)
+            mangled.erase(at, condition.size());
     const std::unique_ptr<char, decltype(&std::free)> text(
         abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, nullptr), std::free);
     return text ? text.get() : "";
@@ -179,6 +183,23 @@ unsigned cost_of_matrices(const Signature &called, std::string_view first) {
     if (multiplies && a && second.find('[') != std::string_view::npos) return a->rows * (2 * inner - 1);
     if (multiplies && b && first.find('[') != std::string_view::npos) return b->columns * (2 * inner - 1);
     return a ? a->columns * a->rows : b->columns * b->rows;
+}
+
+// Whether the function combines what several threads give: a reduction or a scan of lanes, or an atomic change of
+// memory. Each thread counts one operation for each component that it gives.
+bool combines_threads(std::string_view name) {
+    constexpr auto of_lanes = std::to_array<std::string_view>({"sum", "product", "min", "max", "and", "or", "xor",
+                                                               "prefix_inclusive_sum", "prefix_exclusive_sum",
+                                                               "prefix_inclusive_product", "prefix_exclusive_product"});
+    constexpr auto of_memory = std::to_array<std::string_view>(
+        {"fetch_add", "fetch_sub", "fetch_and", "fetch_or", "fetch_xor", "fetch_min", "fetch_max", "min", "max"});
+    constexpr std::string_view simdgroup = "simd_", quad = "quad_", atomic = "atomic_", last = "_explicit";
+    const auto has = [](const auto &names, std::string_view sought) {
+        return std::find(names.begin(), names.end(), sought) != names.end();
+    };
+    if (name.starts_with(simdgroup) || name.starts_with(quad)) return has(of_lanes, name.substr(simdgroup.size()));
+    if (!name.starts_with(atomic) || !name.ends_with(last)) return false;
+    return has(of_memory, name.substr(atomic.size(), name.size() - atomic.size() - last.size()));
 }
 
 // Of whole vectors with `n` components.
@@ -251,6 +272,7 @@ std::optional<OperationCost> cost_of_call(const std::string &mangled) {
     const bool has_one = first.size() == called->parameters.find(')');
     if (!kind || (has_one && !is_member && (name == "operator-" || name == "operator+"))) return std::nullopt;
     const unsigned components = number_behind(first, "[");
+    if (combines_threads(name)) return OperationCost{*kind, components, 0};
     if (const std::optional<Function> whole = of_vector(name, components))
         return OperationCost{*kind, whole->arithmetic, whole->functions};
     const auto found = std::lower_bound(componentwise.begin(), componentwise.end(), name,

@@ -1,6 +1,7 @@
 /* Operations and branches of kernels whose numbers are known: by line, exactly. */
 #include <array>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -130,7 +131,56 @@ kernel void branches(device float *x [[buffer(0)]], uint i [[thread_position_in_
     while (f < 0.0f);
     x[i] = f;
 }
+#line 600
+kernel void together(device float *x [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+    device atomic_int &n = *reinterpret_cast<device atomic_int *>(x + i);
+    device atomic_float &g = *reinterpret_cast<device atomic_float *>(x + i);
+    float f = simd_sum(x[i]);
+    half4 h = simd_max(half4(half(f)));
+    uint l = simd_prefix_inclusive_sum(i);
+    short s = quad_xor(short(i)) * quad_product(short(2));
+    f = simd_shuffle_xor(f, 1) + simd_broadcast(f, 0);
+    int old = atomic_fetch_add_explicit(&n, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&g, 1.0f, memory_order_relaxed);
+    atomic_max_explicit((device atomic_ulong *)x, 1, memory_order_relaxed);
+    atomic_exchange_explicit(&n, atomic_load_explicit(&n, memory_order_relaxed), memory_order_relaxed);
+    if (i < 32)
+        old = atomic_fetch_max_explicit(&n, 1, memory_order_relaxed);
+    x[i] = f + float(h.x) + float(l) + float(s) + float(old);
+}
 )";
+
+/* Functions of other libraries are compiled each by itself, and linked with a kernel that calls both. */
+const char *const caller = R"(
+[[visible]] int odd(int x);
+[[visible]] int low(int x);
+kernel void calls(device float *x [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+    int sum = odd(int(i)) + low(int(i));
+#line 700
+    if (i < 32)
+        sum += 1;
+    x[i] = float(sum);
+}
+)";
+const char *const callees[] = {R"(
+[[visible]] int odd(int x) {
+#line 710
+    if (x % 2 == 1)
+        x *= 3;
+#line 712
+    if (x < 96)
+        x += 1;
+    return x;
+}
+)",
+                               R"(
+[[visible]] int low(int x) {
+#line 720
+    if (x < 8)
+        x += 5;
+    return x;
+}
+)"};
 
 using counts = std::array<uint64_t, 6>; /* float, half, bfloat, int, long, functions */
 
@@ -255,7 +305,7 @@ void loops() {
     CHECK(operations("loops", 410) == (counts{threads * 6 / 4, 0, 0, 0, 0, 0}));
     check_operations("loops", 413, {8 * 8 * 8 * 2 / 32, 0, 0, 0, 0, 0});
     check_operations("loops", 414, {8 * 8 * 15 / 32, 0, 0, 0, 0, 0});
-    check_operations("loops", 415, {});
+    check_operations("loops", 415, {1, 0, 0, 0, 0, 0});
     /* A simdgroup of 32 lanes and one of 16, in two threadgroups. */
     check_branch("loops", 403, {4 * 11, threads * 11, threads * 11, threads * 10, 0});
     /* The k-th test: of 32 lanes those with t + 1 >= k, all of which but t + 1 == k go on. */
@@ -285,6 +335,28 @@ void branches() {
     CHECK(operations("branches", 525) == (counts{40, 0, 0, 0, 0, 0}));
 }
 
+/* Each thread gives a number, or a vector, to what lanes or an atomic combine. */
+void together() {
+    check_operations("together", 603, {1, 0, 0, 0, 0, 0});
+    check_operations("together", 604, {0, 4, 0, 0, 0, 0});
+    check_operations("together", 605, {0, 0, 0, 1, 0, 0});
+    check_operations("together", 606, {0, 0, 0, 2 + 1, 0, 0});
+    check_operations("together", 607, {1, 0, 0, 0, 0, 0});
+    check_operations("together", 608, {0, 0, 0, 1, 0, 0});
+    check_operations("together", 609, {1, 0, 0, 0, 0, 0});
+    check_operations("together", 610, {0, 0, 0, 0, 1, 0});
+    check_operations("together", 611, {});
+    CHECK(operations("together", 613) == (counts{0, 0, 0, 32, 0, 0}));
+}
+
+void linked() {
+    check_branch("calls", 700, {4, 96, 96, 32, 0});
+    check_branch("calls", 710, {4, 96, 96, 48, 4});
+    /* All even numbers, and the odd ones of which three times as much is less. */
+    check_branch("calls", 712, {4, 96, 96, 48 + 16, 3});
+    check_branch("calls", 720, {4, 96, 96, 8, 1});
+}
+
 }  // namespace
 
 int main() {
@@ -292,16 +364,26 @@ int main() {
     unsetenv("SOFTWARE_METAL_SANITIZE");
     metal_program fast(source, SMTL_MATH_FAST), safe(source, SMTL_MATH_SAFE);
     for (metal_program *program : {&fast, &safe})
-        for (const char *kernel : {"types", "vectors", "functions", "loops", "branches"}) {
+        for (const char *kernel : {"types", "vectors", "functions", "loops", "branches", "together"}) {
             std::vector<float> x(threads, 1.0f);
             CHECK(launch(program->kernel(kernel)).buffer(0, x).run({threads}, {per_threadgroup}).empty());
         }
+    metal_program calling(caller), odd(callees[0]), low(callees[1]);
+    const smtl_linked_function callees_of_calls[] = {{odd.library(), "odd", nullptr, 0},
+                                                     {low.library(), "low", nullptr, 0}};
+    smtl_linking linking{};
+    linking.functions = callees_of_calls;
+    linking.function_count = std::size(callees_of_calls);
+    std::vector<float> sums(threads);
+    CHECK(launch(calling.kernel("calls", &linking)).buffer(0, sums).run({threads}, {per_threadgroup}).empty());
+    linked();
     for (; program_number < 2; ++program_number) {
         types();
         vectors();
         functions();
         loops();
         branches();
+        together();
     }
     return check::report("operations and branches");
 }

@@ -11,7 +11,7 @@
 
 #include "command_request.h"
 
-#define SMTL_ABI_VERSION 6u
+#define SMTL_ABI_VERSION 7u
 
 /* Arenas are this large and aligned to it; the core lies at the start of its arena. */
 #define SMTL_ARENA_SIZE (uintptr_t(1) << 28)
@@ -126,9 +126,9 @@ struct smtl_sanitizer {
     /* The running thread takes the value of a lane that is inactive in the exchange that it has come from. */
     void (*inactive_lane)(smtl_core *core, uint32_t lane);
     /* Of kernels whose operations are counted: what the running thread computes, and which side of a branch it takes.
-     */
+     * `branch` is the address of a byte of the kernel that stands for this branch alone. */
     void (*operations)(smtl_core *core, uint64_t counts, const void *caller);
-    void (*branch)(smtl_core *core, uint32_t branch, uint32_t side, const void *caller);
+    void (*branch)(smtl_core *core, const void *branch, uint32_t side, const void *caller);
 };
 
 /* A message of a kernel: subsystem, category and format, and values of up to four components. */

@@ -79,7 +79,7 @@ SMTL_HOOK void smtl_count_operations(uint64_t counts) {
     smtl_core *const core = smtl::current_core();
     core->sanitizer.operations(core, counts, __builtin_return_address(0));
 }
-SMTL_HOOK void smtl_count_branch(uint32_t branch, uint32_t side) {
+SMTL_HOOK void smtl_count_branch(const char *branch, uint32_t side) {
     smtl_core *const core = smtl::current_core();
     core->sanitizer.branch(core, branch, side, __builtin_return_address(0));
 }
