@@ -92,7 +92,7 @@ fn is_possible_meeting(meeting: &MeetingProfile) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{CoreLimits, optimization_recommendations};
+    use crate::analysis::{CoreLimits, Gpu, optimization_recommendations};
     use serde_json::json;
 
     /// A profile of one kernel with one access and one barrier.
@@ -206,7 +206,8 @@ mod tests {
             kernel[list] = json!(vec![entry; MOST_ENTRIES]);
         }
         let read = Profile::from_json(&large.to_string()).unwrap();
-        assert!(!optimization_recommendations(&read, &CoreLimits::apple7(8)).is_empty());
+        let m1 = Gpu::named("M1").unwrap();
+        assert!(!optimization_recommendations(&read, &CoreLimits::apple7(8), &m1).is_empty());
         let kernel = &read.kernels[0];
         assert_eq!(kernel.accesses_by_line().len(), 1);
         assert_eq!(kernel.branches_by_line().len(), 1);

@@ -29,6 +29,10 @@ pub enum Advice {
     FillSimdgroups,
     /// Threadgroup memory keeps threadgroups out of a core.
     Occupy,
+    /// Memory limits the kernel: an object is most of what it moves.
+    MoveLess,
+    /// Arithmetic limits the kernel: a line is most of what it computes.
+    ComputeLess,
 }
 
 /// One change, with what it is worth.

@@ -15,14 +15,14 @@ pub struct Gpu {
     /// The chip.
     pub name: &'static str,
     /// Its GPU's cores.
-    pub cores: u32,
+    pub cores: usize,
     /// Operations of `float` in a second, in units of 10^12.
     pub teraflops: f64,
     /// Bytes from and to memory in a second, in units of 10^9.
     pub gigabytes: f64,
 }
 
-const fn gpu(name: &'static str, cores: u32, teraflops: f64, gigabytes: f64) -> Gpu {
+const fn gpu(name: &'static str, cores: usize, teraflops: f64, gigabytes: f64) -> Gpu {
     Gpu {
         name,
         cores,
@@ -43,9 +43,20 @@ impl Gpu {
         gpu("M2 Ultra", 76, 27.2, 800.0),
     ];
 
+    /// The one of this name; capitals do not matter.
+    pub fn named(name: &str) -> Option<Gpu> {
+        let mut all = Gpu::PUBLISHED.into_iter();
+        all.find(|gpu| gpu.name.eq_ignore_ascii_case(name))
+    }
+
     /// Operations for each byte from which on arithmetic limits a kernel, and not memory.
     pub fn ridge(&self) -> f64 {
         1000.0 * self.teraflops / self.gigabytes
+    }
+
+    /// The lines that memory moves at its peak in the time of so many operations at theirs.
+    pub(super) fn lines_meanwhile(&self, operations: u64) -> f64 {
+        operations as f64 / (self.ridge() * LINE as f64)
     }
 }
 
@@ -86,6 +97,11 @@ pub struct Roofline {
 }
 
 impl Roofline {
+    /// The lines that launches touch.
+    pub(super) fn lines(&self) -> f64 {
+        (self.bytes / LINE) as f64
+    }
+
     /// What limits the kernel on the GPU.
     pub fn bound(&self, gpu: &Gpu) -> Bound {
         match self.intensity < gpu.ridge() {
@@ -103,13 +119,9 @@ impl Roofline {
 impl KernelProfile {
     /// Its operations for each byte; `None` if it computed nothing with floating-point numbers, or touched no device memory.
     pub fn roofline(&self) -> Option<Roofline> {
-        let is_device = |object: &&ObjectProfile| {
-            matches!(object.object.space, Space::Buffer | Space::Elsewhere)
-        };
-        let objects = self.objects.iter().filter(is_device);
-        let lines = objects
-            .clone()
-            .map(|object| object.lines_read + object.lines_written);
+        let objects = self.objects.iter();
+        let objects = objects.filter(|object| object.is_in_device_memory());
+        let lines = objects.clone().map(ObjectProfile::lines);
         let (operations, bytes) = (
             self.all_operations().floating_point(),
             lines.sum::<u64>() * LINE,
@@ -120,6 +132,17 @@ impl KernelProfile {
             intensity: operations as f64 / bytes as f64,
             complete: objects.clone().all(|object| object.complete),
         })
+    }
+}
+
+impl ObjectProfile {
+    pub(super) fn is_in_device_memory(&self) -> bool {
+        matches!(self.object.space, Space::Buffer | Space::Elsewhere)
+    }
+
+    /// Lines of 128 bytes that launches read from, and those that they wrote to.
+    pub(super) fn lines(&self) -> u64 {
+        self.lines_read + self.lines_written
     }
 }
 

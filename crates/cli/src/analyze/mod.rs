@@ -37,9 +37,13 @@ pub struct Arguments {
     #[cfg_attr(software_metal, arg(conflicts_with_all = RUN))]
     diff: Option<Vec<PathBuf>>,
 
-    /// Estimate occupancy for a GPU with so many cores
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
-    cores: u16,
+    /// Estimate gains for this chip: M1, M1 Pro, M1 Max, M1 Ultra, M2, M2 Max or M2 Ultra
+    #[arg(long, value_name = "CHIP", default_value = "M1", value_parser = parse_gpu)]
+    gpu: Gpu,
+
+    /// Estimate occupancy for a GPU with so many cores, if not with as many as the chip's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    cores: Option<u16>,
 
     /// Print JSON
     #[arg(long)]
@@ -126,9 +130,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         #[cfg(not(software_metal))]
         None => return Ok(()),
     };
-    let core = CoreLimits::apple7(arguments.cores.into());
+    let gpu = arguments.gpu;
+    let core = CoreLimits::apple7(arguments.cores.map_or(gpu.cores, usize::from));
     let report = Report {
-        recommendations: optimization_recommendations(&profile, &core),
+        recommendations: optimization_recommendations(&profile, &core, &gpu),
         rooflines: profile
             .kernels
             .iter()
@@ -146,6 +151,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return print_json(&mut out, &report);
     }
     Ok(text::print(&mut out, &report)?)
+}
+
+fn parse_gpu(name: &str) -> Result<Gpu, String> {
+    let names = Gpu::PUBLISHED.map(|gpu| gpu.name).join(", ");
+    Gpu::named(name).ok_or_else(|| format!("no peaks are known of it, but of {names}"))
 }
 
 /// The current folder, and what the command line names.

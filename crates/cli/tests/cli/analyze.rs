@@ -126,6 +126,14 @@ fn operations_and_branches_are_told_by_line() {
             && !sentence.contains("compute bound"),
         "{sentence}"
     );
+    // Half of the eight lines that are read and written, and nothing else.
+    let (_, advice) = printed.out.split_once("advice, by").unwrap();
+    assert_eq!(
+        line_with(advice, &["memory limits"]),
+        "computes.metal:9 (kernel computes): saves up to 50 %: estimated of the published peaks of M1, memory limits the kernel: \
+         1.19 operations a byte, and the ridge is 38.2; 'x' is 100 % of the bytes; let its elements take half as many bytes, or \
+         compute them where they are used; less arithmetic gains nothing"
+    );
     let much = analyze(
         &folder,
         &format!("{launch} --constant rounds=1000 --html page.html --json"),
@@ -138,6 +146,17 @@ fn operations_and_branches_are_told_by_line() {
         (&"M1".into(), &"arithmetic".into())
     );
     assert_eq!(json["rooflines"][0]["operations"], 128 * 2000 + 192);
+    // Memory would limit it with eight lines' worth of its operations, each of which is 4,894 on an M1.
+    let advice = &json["recommendations"][0];
+    assert_eq!(
+        (&advice["advice"], &advice["line"]),
+        (&"compute_less".into(), &6.into())
+    );
+    let gain = advice["gain"].as_f64().unwrap();
+    assert!(
+        (gain - (1.0 - 8.0 * 128.0 * (2600.0 / 68.0) / 256_192.0)).abs() < 1e-9,
+        "{gain}"
+    );
     let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
     assert!(page.contains("<title>Roofline</title>"), "{page}");
     let line = line_with(&page, &["metal::fma(value, value, 1.0f);"]);

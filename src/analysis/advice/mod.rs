@@ -1,7 +1,11 @@
 //! [`optimization_recommendations`]: what to change in kernels that ran, the largest estimated gain first.
 
+mod bound;
+#[cfg(test)]
+mod tests;
+
 use super::{
-    AccessPattern, AccessProfile, Advice, CoreLimits, KernelProfile, Limit, Profile,
+    AccessPattern, AccessProfile, Advice, CoreLimits, Gpu, KernelProfile, Limit, Profile,
     Recommendation, SIMD_WIDTH, SourceLine, Space,
 };
 
@@ -11,26 +15,31 @@ const LEAST_GAIN: f64 = 0.01;
 const MUCH_REUSE: f64 = 4.0;
 
 /// What to change in kernels that ran, the largest estimated gain first. Gains are shares of a cost that is estimated from the
-/// profile alone: one for each line of 128 bytes that a SIMD-group touches, and one for each turn of threadgroup memory;
-/// arithmetic costs nothing, and no cache helps. A kernel that arithmetic limits gains less, and so does one whose lines stay
-/// in a cache. `core` is for occupancy.
+/// profile and the peaks of `gpu` alone: one for each line of 128 bytes that a SIMD-group touches, and one for each turn of
+/// threadgroup memory, or what the kernel computes in the time that `gpu` moves so many lines, if that is more. No cache helps:
+/// a kernel whose lines stay in a cache gains less. `core` is for occupancy.
 ///
 /// ```
-/// use metal_bridge::analysis::{CoreLimits, Profile, optimization_recommendations};
+/// use metal_bridge::analysis::{CoreLimits, Gpu, Profile, optimization_recommendations};
 ///
 /// let profile = Profile::from_json(r#"{"version": 1, "kernels": []}"#)?;
-/// assert!(optimization_recommendations(&profile, &CoreLimits::apple7(8)).is_empty());
+/// let m1 = Gpu::named("M1").unwrap();
+/// assert!(optimization_recommendations(&profile, &CoreLimits::apple7(m1.cores), &m1).is_empty());
 /// # Ok::<(), metal_bridge::Error>(())
 /// ```
-pub fn optimization_recommendations(profile: &Profile, core: &CoreLimits) -> Vec<Recommendation> {
-    let kernels = profile.kernels.iter();
-    let total: u64 = kernels.map(KernelProfile::estimated_cost).sum();
+pub fn optimization_recommendations(
+    profile: &Profile,
+    core: &CoreLimits,
+    gpu: &Gpu,
+) -> Vec<Recommendation> {
+    let costs = profile.kernels.iter().map(|kernel| Cost::of(kernel, gpu));
+    let total: f64 = costs.map(|cost| cost.all()).sum();
     let mut all = Vec::new();
     for kernel in &profile.kernels {
         let mut advisor = Advisor {
             kernel,
-            cost: kernel.estimated_cost() as f64,
-            total: total as f64,
+            cost: Cost::of(kernel, gpu),
+            total,
             found: &mut all,
         };
         for access in &kernel.accesses_by_line() {
@@ -39,20 +48,54 @@ pub fn optimization_recommendations(profile: &Profile, core: &CoreLimits) -> Vec
         advisor.about_reuse();
         advisor.about_barriers();
         advisor.about_threadgroups(core);
+        advisor.about_roofline(gpu);
     }
     all.retain(|one| one.gain >= LEAST_GAIN);
     all.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     all
 }
 
+/// What a kernel costs, in lines of 128 bytes.
+struct Cost {
+    memory: f64,
+    arithmetic: f64,
+}
+
+impl Cost {
+    fn of(kernel: &KernelProfile, gpu: &Gpu) -> Cost {
+        Cost {
+            memory: kernel.estimated_cost() as f64,
+            arithmetic: gpu.lines_meanwhile(kernel.all_operations().floating_point()),
+        }
+    }
+
+    /// Memory and arithmetic are busy at the same time.
+    fn all(&self) -> f64 {
+        self.memory.max(self.arithmetic)
+    }
+}
+
 struct Advisor<'a> {
     kernel: &'a KernelProfile,
-    cost: f64,
+    cost: Cost,
     total: f64,
     found: &'a mut Vec<Recommendation>,
 }
 
 impl Advisor<'_> {
+    /// A change that saves lines or turns, until arithmetic limits the kernel.
+    fn add_memory(
+        &mut self,
+        advice: Advice,
+        at: &SourceLine,
+        saved: f64,
+        figure: String,
+        change: &str,
+    ) {
+        let most = (self.cost.memory - self.cost.arithmetic).max(0.0);
+        self.add(advice, at, saved.min(most), figure, change);
+    }
+
     fn add(&mut self, advice: Advice, at: &SourceLine, saved: f64, figure: String, change: &str) {
         self.found.push(Recommendation {
             advice,
@@ -79,7 +122,7 @@ impl Advisor<'_> {
                     access.lanes, access.executions
                 );
                 let change = "combine the values of a SIMD-group first, with simd_sum or simd_max, and let one lane store";
-                self.add(Advice::CombineAtomics, &access.at, saved, figure, change);
+                self.add_memory(Advice::CombineAtomics, &access.at, saved, figure, change);
             }
         } else if access.object.space == Space::Threadgroup {
             let saved = (access.turns - access.least_turns) as f64;
@@ -88,7 +131,7 @@ impl Advisor<'_> {
                 access.turns, access.least_turns
             );
             let change = "add a pad of one element to each row, or let neighbouring lanes access neighbouring words";
-            self.add(
+            self.add_memory(
                 Advice::AvoidBankConflicts,
                 &access.at,
                 saved,
@@ -106,7 +149,7 @@ impl Advisor<'_> {
                     access.misaligned, access.executions
                 );
                 let change = "begin rows and offsets at multiples of 128 bytes";
-                self.add(Advice::Align, &access.at, aligned, figure, change);
+                self.add_memory(Advice::Align, &access.at, aligned, figure, change);
             }
             self.about_lines(access, saved - aligned);
         }
@@ -141,7 +184,7 @@ impl Advisor<'_> {
                 "let thread i access element i, or let each thread access a vector of neighbouring elements"
             }
         };
-        self.add(Advice::Coalesce, &access.at, saved, figure, change);
+        self.add_memory(Advice::Coalesce, &access.at, saved, figure, change);
     }
 
     /// Of each object, at the line that reads most of it.
@@ -169,7 +212,7 @@ impl Advisor<'_> {
             let change =
                 "load it into threadgroup memory or registers once and use it for several results";
             let saved = lines.saturating_sub(object.lines_read) as f64;
-            self.add(Advice::Reuse, &at, saved, figure, change);
+            self.add_memory(Advice::Reuse, &at, saved, figure, change);
         }
     }
 
@@ -187,7 +230,7 @@ impl Advisor<'_> {
                 barrier.work, barrier.full_work
             );
             let change = "spread the work of the busiest SIMD-group over all of them";
-            let saved = self.cost * waiting as f64 / full.max(1) as f64;
+            let saved = self.cost.all() * waiting as f64 / full.max(1) as f64;
             self.add(Advice::Balance, &barrier.at, saved, figure, change);
         }
     }
@@ -202,7 +245,7 @@ impl Advisor<'_> {
         self.add(
             Advice::FillSimdgroups,
             &SourceLine::default(),
-            share * self.cost,
+            share * self.cost.all(),
             figure,
             change,
         );
@@ -218,7 +261,7 @@ impl Advisor<'_> {
             );
             let change = "use less threadgroup memory for each thread";
             // Twice the threads hide twice the latency: at most half of the time.
-            let saved = (0.5 - occupancy.share) * self.cost;
+            let saved = (0.5 - occupancy.share) * self.cost.all();
             self.add(
                 Advice::Occupy,
                 &SourceLine::default(),
@@ -227,123 +270,5 @@ impl Advisor<'_> {
                 change,
             );
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::{MeetingProfile, Object, ObjectProfile};
-    use super::*;
-
-    fn object() -> Object {
-        Object {
-            space: Space::Buffer,
-            name: "in".to_owned(),
-            argument: 0,
-        }
-    }
-
-    /// 10 SIMD-groups read 100 lines at a stride, where 10 would do.
-    fn strided() -> KernelProfile {
-        let access = r#"{"file": "f", "line": 3, "function": "k", "instruction": 9, "space": "buffer", "object": "in",
-            "argument": 0, "size": 4, "writes": false, "atomic": false, "collective": false, "executions": 10, "lanes": 320,
-            "all_lanes": 320, "bytes": 1280, "lines_of_64": 100, "lines_of_128": 100, "least_lines_of_128": 10,
-            "misaligned": 0, "turns": 0, "least_turns": 0, "broadcast": 0, "sequential": 0, "strided": 10, "gathered": 0,
-            "strides": [[40, 10]], "unmatched": 0}"#;
-        KernelProfile {
-            name: "k".to_owned(),
-            launches: 1,
-            threadgroups: 10,
-            simdgroups: 10,
-            threads: 320,
-            threads_per_threadgroup: [32, 1, 1],
-            accesses: vec![serde_json::from_str(access).unwrap()],
-            ..KernelProfile::default()
-        }
-    }
-
-    /// Each advice with its gain in percent.
-    fn advice(kernel: KernelProfile) -> Vec<(Advice, f64)> {
-        let profile = Profile {
-            version: 1,
-            kernels: vec![kernel],
-        };
-        let all = optimization_recommendations(&profile, &CoreLimits::apple7(8));
-        let rounded = |one: Recommendation| (one.advice, (100.0 * one.gain).round());
-        all.into_iter().map(rounded).collect()
-    }
-
-    #[test]
-    fn each_figure_leads_to_its_advice() {
-        assert_eq!(advice(strided()), [(Advice::Coalesce, 90.0)]);
-
-        let mut kernel = strided();
-        kernel.accesses[0].lanes = 160;
-        assert_eq!(
-            advice(kernel),
-            [(Advice::Coalesce, 90.0), (Advice::Converge, 50.0)]
-        );
-
-        let mut kernel = strided();
-        kernel.accesses[0].atomic = true;
-        kernel.accesses[0].broadcast = 10;
-        assert_eq!(advice(kernel), [(Advice::CombineAtomics, 97.0)]);
-
-        let mut kernel = strided();
-        kernel.accesses[0].strided = 0;
-        kernel.accesses[0].sequential = 10;
-        kernel.accesses[0].strides.clear();
-        kernel.accesses[0].lines_of_128 = 20;
-        kernel.accesses[0].misaligned = 10;
-        assert_eq!(advice(kernel), [(Advice::Align, 50.0)]);
-
-        let mut kernel = strided();
-        kernel.threads = 80;
-        assert_eq!(
-            advice(kernel),
-            [(Advice::Coalesce, 90.0), (Advice::FillSimdgroups, 75.0)]
-        );
-    }
-
-    #[test]
-    fn the_whole_kernel_is_advised_too() {
-        let mut kernel = strided();
-        kernel.objects.push(ObjectProfile {
-            object: object(),
-            launches: 1,
-            length: 4096,
-            asked_to_read: 5120,
-            asked_to_write: 0,
-            read: 1024,
-            written: 0,
-            lines_read: 40,
-            lines_written: 0,
-            complete: true,
-        });
-        kernel.barriers.push(MeetingProfile {
-            at: SourceLine::default(),
-            executions: 1,
-            lanes: 320,
-            all_lanes: 320,
-            work: 30,
-            full_work: 40,
-        });
-        kernel.threadgroups = 1000;
-        kernel.threadgroup_memory = 32 << 10;
-        let expected = [
-            (Advice::Coalesce, 90.0),
-            (Advice::Reuse, 60.0),
-            (Advice::Occupy, 48.0),
-            (Advice::Balance, 25.0),
-        ];
-        assert_eq!(advice(kernel), expected);
-    }
-
-    #[test]
-    fn nothing_is_advised_where_nothing_can_be_gained() {
-        let mut kernel = strided();
-        kernel.accesses[0].lines_of_128 = 10;
-        assert_eq!(advice(kernel), []);
-        assert_eq!(advice(KernelProfile::default()), []);
     }
 }
