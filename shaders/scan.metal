@@ -49,8 +49,13 @@ void publish_with_all_before(device atomic_uint *tile, uint sum) {
     atomic_store_explicit(&tile[1], with_all_before | sum >> 16, memory_order_relaxed);
 }
 
+// Whether all numbers of a thread lie before the end. They are then one vector, and a SIMD-group accesses them side by side:
+// both buffers begin at multiples of 16 bytes, and `first` is a multiple of 4.
+bool has_all(uint count, uint first) { return first < count && count - first >= numbers_of_thread; }
+
 // The thread's numbers; zeros behind the end.
 uint4 load(device const uint *from, uint count, uint first) {
+    if (has_all(count, first)) return *(device const uint4 *)(from + first);
     uint4 numbers = 0;
     for (uint k = 0; k < numbers_of_thread; ++k)
         if (first + k < count) numbers[k] = from[first + k];
@@ -110,7 +115,11 @@ kernel void inclusive_scan(device const uint *from [[buffer(0)]], device uint *t
         }
     }
     if (i == 0) publish_with_all_before(tiles + 2 * tile, sum_before + of_tile);
-    const uint offset = sum_before + before_in_tile;
+    sums += sum_before + before_in_tile;
+    if (has_all(count, first)) {
+        *(device uint4 *)(to + first) = sums;
+        return;
+    }
     for (uint k = 0; k < numbers_of_thread; ++k)
-        if (first + k < count) to[first + k] = offset + sums[k];
+        if (first + k < count) to[first + k] = sums[k];
 }
