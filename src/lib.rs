@@ -31,6 +31,8 @@
 //! | `MTLIndirectCommandBuffer` | [`indirect`] | encoding a dispatch is `unsafe`, executing it is not |
 //! | `MTLLibrary`, `MTLFunction`, `MTLFunctionConstantValues` | [`Library`], [`Function`], [`FunctionConstantValues`] | |
 //! | `MTLComputePipelineState`, reflection | [`ComputePipeline`], [`ComputePipeline::arguments`] | |
+//! | `MTLLinkedFunctions`, `MTLVisibleFunctionTable` | [`ComputePipelineDescriptor`], [`VisibleFunctionTable`] | a table does not change while a command buffer uses it |
+//! | `MTLDynamicLibrary` | [`DynamicLibrary`] | |
 //! | `MPSMatrixMultiplication`, `MPSGraph`, ... | [`mps`] | operands are checked at each encode |
 //! | `MTLSharedEvent` | [`SharedEvent`] | every wait has a timeout |
 //! | `NSError`, assertions, exceptions | [`Error`] | arguments are checked before Metal, which would abort, sees them |
@@ -181,9 +183,14 @@ pub use metal::device::{Device, DeviceLimits, GpuFamily, Size, is_available};
 pub use metal::device_position::{DeviceLocation, DevicePosition, PeerGroup};
 pub use metal::event::{SharedEvent, WeakSharedEvent};
 pub use metal::function_constants::{ConstantValue, FunctionConstantValues};
+pub use metal::functions::descriptor::{ComputePipelineDescriptor, LinkedFunctions};
+pub use metal::functions::dynamic_library::DynamicLibrary;
+pub use metal::functions::table::{FunctionHandle, VisibleFunctionTable};
 pub use metal::guards::{ReadGuard, WriteGuard};
 
-pub use metal::library::{CompileOptions, Function, LanguageVersion, Library, MathMode};
+pub use metal::library::{
+    CompileOptions, Function, LanguageVersion, Library, LibraryType, MathMode,
+};
 pub use metal::no_copy::page_size;
 pub use metal::pipeline::{Argument, ArgumentAccess, ArgumentKind, ComputePipeline};
 pub use metal::queue::CommandQueue;

@@ -96,6 +96,7 @@ typedef struct mtb_function mtb_function;               /* MTLFunction */
 typedef struct mtb_constant_values mtb_constant_values; /* MTLFunctionConstantValues */
 typedef struct mtb_pipeline mtb_pipeline;               /* MTLComputePipelineState */
 typedef struct mtb_event mtb_event;                     /* MTLSharedEvent */
+typedef struct mtb_dynamic_library mtb_dynamic_library; /* MTLDynamicLibrary: see metal_bridge_functions.h */
 
 typedef enum mtb_handle_kind {
     MTB_HANDLE_ERROR = 0,
@@ -115,11 +116,14 @@ typedef enum mtb_handle_kind {
     MTB_HANDLE_ARENA = 14,
     MTB_HANDLE_RESIDENCY_SET = 15,
     MTB_HANDLE_MPS_KERNEL = 16,
-    MTB_HANDLE_INDIRECT_COMMAND_BUFFER = 17
+    MTB_HANDLE_INDIRECT_COMMAND_BUFFER = 17,
+    MTB_HANDLE_DYNAMIC_LIBRARY = 18,
+    MTB_HANDLE_FUNCTION_HANDLE = 19,
+    MTB_HANDLE_VISIBLE_FUNCTION_TABLE = 20
 } mtb_handle_kind;
 
 /* The number of kinds: every kind is smaller. */
-#define MTB_HANDLE_KIND_COUNT 18u
+#define MTB_HANDLE_KIND_COUNT 21u
 
 /* The number of handles of a kind that exist now, and the number ever made: for leak tests and monitoring. A committed
  * command buffer exists until it has completed, and so do its queue and the events that it signals. Zero for an unknown
@@ -351,6 +355,13 @@ typedef struct mtb_macro {
     const char *value;
 } mtb_macro;
 
+/* MTLLibraryType. */
+typedef enum mtb_library_type {
+    MTB_LIBRARY_EXECUTABLE = 0,
+    /* mtb_dynamic_library_create makes a dynamic library of it. */
+    MTB_LIBRARY_DYNAMIC = 1
+} mtb_library_type;
+
 /* MTLCompileOptions. Zeroes are the defaults. */
 typedef struct mtb_compile_options {
     const mtb_macro *macros;
@@ -358,10 +369,17 @@ typedef struct mtb_compile_options {
     /* As MTLLanguageVersion: the major version times 65536 plus the minor, 1.0 to 4.0. Zero is the newest. */
     uint32_t language_version;
     mtb_math_mode math_mode;
+    /* What the source becomes: only a dynamic library has an install name, and needs one. */
+    mtb_library_type library_type;
+    const char *install_name;
+    /* Where functions are that the source declares and does not define. */
+    mtb_dynamic_library *const *libraries;
+    size_t library_count;
 } mtb_compile_options;
 
 /* newLibraryWithSource:options:error:. `source` has `length` bytes and needs no terminating zero. `options` may be
- * NULL. MTB_COMPILE_FAILED with the compiler's log, whose line numbers are the source's own. */
+ * NULL. MTB_COMPILE_FAILED with the compiler's log, whose line numbers are the source's own; MTB_UNSUPPORTED if the
+ * options ask for a dynamic library and the device has none. */
 mtb_library *mtb_library_create_from_source(mtb_device *device, const char *source, size_t length,
                                             const mtb_compile_options *options, mtb_error **error);
 /* newLibraryWithURL:error: of a metallib file. */
@@ -444,7 +462,9 @@ typedef enum mtb_argument_kind {
     MTB_ARGUMENT_BUFFER = 0,
     MTB_ARGUMENT_THREADGROUP_MEMORY = 1,
     /* Textures, samplers and other things that this API does not bind. */
-    MTB_ARGUMENT_OTHER = 2
+    MTB_ARGUMENT_OTHER = 2,
+    /* See metal_bridge_functions.h. */
+    MTB_ARGUMENT_VISIBLE_FUNCTION_TABLE = 3
 } mtb_argument_kind;
 
 /* MTLBindingAccess. */
@@ -467,7 +487,8 @@ typedef struct mtb_argument {
     size_t alignment;
 } mtb_argument;
 
-/* newComputePipelineStateWithFunction:options:reflection:error:. */
+/* newComputePipelineStateWithDescriptor:options:reflection:error:, of the kernel alone: see
+ * mtb_pipeline_create_with_descriptor of metal_bridge_functions.h. */
 mtb_pipeline *mtb_pipeline_create(mtb_function *function, mtb_error **error);
 mtb_pipeline *mtb_pipeline_retain(mtb_pipeline *pipeline);
 void mtb_pipeline_release(mtb_pipeline *pipeline);

@@ -44,7 +44,7 @@ pub const MAX_INLINE_BYTES: usize = sys::MTB_MAX_INLINE_BYTES as usize;
 /// What is set (pipeline, buffers, bytes, threadgroup memory) stays set until it is replaced.
 pub struct ComputeEncoder<'a> {
     handle: Held<'a>,
-    recording: &'a mut Recording,
+    pub(super) recording: &'a mut Recording,
     /// What an encoder that places the barriers itself keeps of its dispatches.
     pub(super) dispatches: Option<&'a mut Dispatches>,
 }
@@ -248,7 +248,8 @@ impl<'a> ComputeEncoder<'a> {
     ///   the threadgroup memory given for it, or in a buffer named by [`use_buffer`](ComputeEncoder::use_buffer);
     /// - it writes to no buffer bound by [`set_buffer_read_only`](ComputeEncoder::set_buffer_read_only) or used for
     ///   reading only, and to no bytes of [`set_bytes`](ComputeEncoder::set_bytes);
-    /// - what is bound to an argument is laid out as the argument's type is, and aligned for it.
+    /// - what is bound to an argument is laid out as the argument's type is, and aligned for it, and where it calls
+    ///   through a [table](crate::VisibleFunctionTable) there is a function of the type that it calls.
     #[inline]
     pub unsafe fn dispatch_threads(
         &mut self,

@@ -1,6 +1,7 @@
 //! Calls of the bridge with the crate's own error: handles, statuses, strings and timeouts.
 
 use std::ffi::{CString, c_char};
+use std::path::Path;
 use std::time::Duration;
 
 use crate::error::{Error, Failure, Result};
@@ -38,6 +39,15 @@ pub(crate) fn c_string(function: &'static str, what: &str, string: &str) -> Resu
         let message = format!("{what} has a NUL at byte {}", error.nul_position());
         Error::InvalidArgument(Failure::new(function, message))
     })
+}
+
+/// A C string of `path` for a call of the bridge, whose paths are UTF-8.
+pub(crate) fn c_path(function: &'static str, path: &Path) -> Result<CString> {
+    let Some(utf8) = path.to_str() else {
+        let message = format!("the path {} is not UTF-8", path.display());
+        return Err(Error::InvalidArgument(Failure::new(function, message)));
+    };
+    c_string(function, "the path", utf8)
 }
 
 /// Copies and frees a string that the bridge gave to its caller; `None` for NULL.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::device::Device;
 use super::function_constants::FunctionConstantValues;
-use super::handle::{Handle, c_string, create};
+use super::functions::dynamic_library::DynamicLibrary;
+use super::handle::{Handle, c_path, c_string, create};
 use crate::error::{Error, Failure, Result};
 use crate::sys;
 
@@ -23,6 +24,16 @@ pub enum MathMode {
     Relaxed,
     /// Anything that is right for real numbers.
     Fast,
+}
+
+/// What a source becomes (`MTLLibraryType`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum LibraryType {
+    /// Kernels and functions.
+    #[default]
+    Executable,
+    /// Functions for the sources of other libraries: see [`DynamicLibrary`].
+    Dynamic,
 }
 
 /// A version of the Metal Shading Language (`MTLLanguageVersion`).
@@ -50,6 +61,12 @@ pub struct CompileOptions {
     pub language_version: Option<LanguageVersion>,
     /// What the compiler may do to floating-point arithmetic.
     pub math_mode: MathMode,
+    /// What the source becomes.
+    pub library_type: LibraryType,
+    /// The [install name](DynamicLibrary::install_name) that a dynamic library needs, and no other library has.
+    pub install_name: Option<String>,
+    /// Where functions are that the source declares and does not define.
+    pub libraries: Vec<DynamicLibrary>,
 }
 
 impl CompileOptions {
@@ -75,6 +92,19 @@ impl CompileOptions {
         self.math_mode = mode;
         self
     }
+
+    /// Makes a dynamic library with this install name.
+    pub fn dynamic(mut self, install_name: impl Into<String>) -> CompileOptions {
+        self.library_type = LibraryType::Dynamic;
+        self.install_name = Some(install_name.into());
+        self
+    }
+
+    /// Adds a library to those where functions are that the source declares and does not define.
+    pub fn library(mut self, library: &DynamicLibrary) -> CompileOptions {
+        self.libraries.push(library.clone());
+        self
+    }
 }
 
 /// Compiled shading language (`MTLLibrary`). Clones share it.
@@ -94,7 +124,8 @@ impl Device {
     /// # Errors
     ///
     /// [`Error::Compile`] with the compiler's log, whose lines are the source's own; [`Error::InvalidArgument`] for
-    /// macros that are not valid.
+    /// macros and install names that are not valid; [`Error::Unsupported`] for a dynamic library if the device has none;
+    /// [`Error::WrongDevice`].
     pub fn new_library_with_source(
         &self,
         source: &str,
@@ -117,6 +148,14 @@ impl Device {
                 value: value.as_ref().map_or(ptr::null(), |value| value.as_ptr()),
             })
             .collect();
+        let install_name = (options.install_name.as_deref())
+            .map(|name| c_string(FUNCTION, "the install name", name))
+            .transpose()?;
+        let libraries: Vec<_> = options
+            .libraries
+            .iter()
+            .map(DynamicLibrary::as_ptr)
+            .collect();
         let options = sys::mtb_compile_options {
             macros: macros.as_ptr(),
             macro_count: macros.len(),
@@ -129,6 +168,15 @@ impl Device {
                 MathMode::Relaxed => sys::MTB_MATH_RELAXED,
                 MathMode::Fast => sys::MTB_MATH_FAST,
             },
+            library_type: match options.library_type {
+                LibraryType::Executable => sys::MTB_LIBRARY_EXECUTABLE,
+                LibraryType::Dynamic => sys::MTB_LIBRARY_DYNAMIC,
+            },
+            install_name: install_name
+                .as_ref()
+                .map_or(ptr::null(), |name| name.as_ptr()),
+            libraries: libraries.as_ptr(),
+            library_count: libraries.len(),
         };
         let (pointer, length) = (source.as_ptr().cast(), source.len());
         // SAFETY: source, options and all that they point to live during the call.
@@ -148,12 +196,7 @@ impl Device {
     /// library for this Metal, [`Error::InvalidArgument`] for a path that is not UTF-8.
     pub fn new_library_with_file(&self, path: impl AsRef<Path>) -> Result<Library> {
         const FUNCTION: &str = "Device::new_library_with_file";
-        let path = path.as_ref();
-        let Some(utf8) = path.to_str() else {
-            let message = format!("the path {} is not UTF-8", path.display());
-            return Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
-        };
-        let path = c_string(FUNCTION, "the path", utf8)?;
+        let path = c_path(FUNCTION, path.as_ref())?;
         // SAFETY: the path lives during the call.
         let handle = unsafe {
             create(|error| sys::mtb_library_create_from_file(self.as_ptr(), path.as_ptr(), error))
@@ -175,6 +218,24 @@ impl Device {
             })
         }?;
         Ok(self.library(handle))
+    }
+
+    /// Makes a dynamic library of one that was [compiled](CompileOptions::dynamic) for it (`newDynamicLibrary:error:`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for an executable library, [`Error::Compile`], [`Error::Unsupported`],
+    /// [`Error::WrongDevice`] for a library of another device.
+    pub fn new_dynamic_library(&self, library: &Library) -> Result<DynamicLibrary> {
+        if library.device() != self {
+            let message = format!("the library belongs to {}", library.device().name());
+            let function = "Device::new_dynamic_library";
+            return Err(Error::WrongDevice(Failure::new(function, message)));
+        }
+        // SAFETY: the library is live; returns an owned library, or NULL and an owned error.
+        let handle =
+            unsafe { create(|error| sys::mtb_dynamic_library_create(library.as_ptr(), error)) }?;
+        Ok(DynamicLibrary::new(handle, self))
     }
 
     fn library(&self, handle: Handle<sys::mtb_library>) -> Library {
@@ -272,7 +333,7 @@ impl fmt::Debug for Library {
     }
 }
 
-/// A kernel of a [`Library`], with its constants fixed (`MTLFunction`). Clones share it.
+/// A kernel, or a function that is declared with `[[visible]]`, of a [`Library`], with its constants fixed (`MTLFunction`). Clones share it.
 #[derive(Clone)]
 pub struct Function {
     inner: Arc<FunctionInner>,

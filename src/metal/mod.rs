@@ -15,6 +15,7 @@ pub(crate) mod device_position;
 pub(crate) mod dispatches;
 pub(crate) mod event;
 pub(crate) mod function_constants;
+pub(crate) mod functions;
 pub(crate) mod guards;
 pub(crate) mod handle;
 pub(crate) mod hazards;

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::device::Device;
+use super::functions::descriptor::ComputePipelineDescriptor;
+use super::functions::dynamic_library::DynamicLibrary;
 use super::handle::{Handle, create};
 use super::library::Function;
 use crate::error::{Error, Failure, Result};
@@ -57,6 +59,8 @@ pub enum ArgumentKind {
     Buffer,
     /// Threadgroup memory whose length the encoder sets.
     ThreadgroupMemory,
+    /// A [`VisibleFunctionTable`](crate::VisibleFunctionTable).
+    VisibleFunctionTable,
     /// Something that this crate does not bind, such as a texture.
     Other,
 }
@@ -73,13 +77,14 @@ pub enum ArgumentAccess {
 }
 
 impl Device {
-    /// Makes a kernel ready to launch (`newComputePipelineStateWithFunction:options:reflection:error:`).
+    /// Makes a kernel ready to launch (`newComputePipelineStateWithDescriptor:options:reflection:error:`).
     ///
     /// # Errors
     ///
     /// [`Error::Compile`], [`Error::WrongDevice`] for a function of another device.
     pub fn new_compute_pipeline_state(&self, function: &Function) -> Result<ComputePipeline> {
-        self.make_pipeline("Device::new_compute_pipeline_state", function, false)
+        let descriptor = ComputePipelineDescriptor::new(function);
+        self.make_pipeline("Device::new_compute_pipeline_state", &descriptor)
     }
 
     /// [`new_compute_pipeline_state`](Device::new_compute_pipeline_state) of a kernel that the commands of an
@@ -94,15 +99,35 @@ impl Device {
         function: &Function,
     ) -> Result<ComputePipeline> {
         const FUNCTION: &str = "Device::new_compute_pipeline_state_for_indirect_commands";
-        self.make_pipeline(FUNCTION, function, true)
+        let descriptor = ComputePipelineDescriptor {
+            support_indirect_command_buffers: true,
+            ..ComputePipelineDescriptor::new(function)
+        };
+        self.make_pipeline(FUNCTION, &descriptor)
+    }
+
+    /// [`new_compute_pipeline_state`](Device::new_compute_pipeline_state) with functions that the kernel's own source
+    /// does not have. [`VisibleFunctionTable`](crate::VisibleFunctionTable) has an example.
+    ///
+    /// # Errors
+    ///
+    /// As [`new_compute_pipeline_state`](Device::new_compute_pipeline_state), also for what is linked;
+    /// [`Error::InvalidArgument`] for a linked function that is not `[[visible]]`; [`Error::Unsupported`] if the device
+    /// lacks what the descriptor asks for.
+    pub fn new_compute_pipeline_state_with_descriptor(
+        &self,
+        descriptor: &ComputePipelineDescriptor,
+    ) -> Result<ComputePipeline> {
+        const FUNCTION: &str = "Device::new_compute_pipeline_state_with_descriptor";
+        self.make_pipeline(FUNCTION, descriptor)
     }
 
     fn make_pipeline(
         &self,
         caller: &'static str,
-        function: &Function,
-        for_indirect_commands: bool,
+        descriptor: &ComputePipelineDescriptor,
     ) -> Result<ComputePipeline> {
+        let function = &descriptor.compute_function;
         if function.device() != self {
             let message = format!(
                 "the function {} belongs to {}",
@@ -111,12 +136,27 @@ impl Device {
             );
             return Err(Error::WrongDevice(Failure::new(caller, message)));
         }
-        let make = match for_indirect_commands {
-            true => sys::mtb_pipeline_create_for_indirect_commands,
-            false => sys::mtb_pipeline_create,
+        let functions =
+            |functions: &[Function]| -> Vec<_> { functions.iter().map(Function::as_ptr).collect() };
+        let linked = functions(&descriptor.linked_functions.functions);
+        let private = functions(&descriptor.linked_functions.private_functions);
+        let libraries = descriptor.preloaded_libraries.iter();
+        let libraries: Vec<_> = libraries.map(DynamicLibrary::as_ptr).collect();
+        let raw = sys::mtb_pipeline_descriptor {
+            function: function.as_ptr(),
+            supports_indirect_commands: descriptor.support_indirect_command_buffers,
+            linked_functions: linked.as_ptr(),
+            linked_function_count: linked.len(),
+            private_functions: private.as_ptr(),
+            private_function_count: private.len(),
+            preloaded_libraries: libraries.as_ptr(),
+            preloaded_library_count: libraries.len(),
+            max_call_stack_depth: descriptor.max_call_stack_depth,
         };
-        // SAFETY: the function is live; returns an owned pipeline, or NULL and an owned error.
-        let handle = unsafe { create(|error| make(function.as_ptr(), error)) }?;
+        // SAFETY: all that the descriptor names is live during the call, which returns an owned pipeline, or NULL and an
+        // owned error.
+        let handle =
+            unsafe { create(|error| sys::mtb_pipeline_create_with_descriptor(&raw, error)) }?;
         let raw = handle.as_ptr();
         // SAFETY: the pipeline is live; its strings live as long as it does and are copied.
         let inner = unsafe {
@@ -163,6 +203,7 @@ unsafe fn arguments(raw: *const sys::mtb_pipeline) -> Vec<Argument> {
         let kind = match argument.kind {
             sys::MTB_ARGUMENT_BUFFER => ArgumentKind::Buffer,
             sys::MTB_ARGUMENT_THREADGROUP_MEMORY => ArgumentKind::ThreadgroupMemory,
+            sys::MTB_ARGUMENT_VISIBLE_FUNCTION_TABLE => ArgumentKind::VisibleFunctionTable,
             _ => ArgumentKind::Other,
         };
         let access = match argument.access {

@@ -27,6 +27,9 @@ pub enum ObjectKind {
     ResidencySet,
     MpsKernel,
     IndirectCommandBuffer,
+    DynamicLibrary,
+    FunctionHandle,
+    VisibleFunctionTable,
 }
 
 impl ObjectKind {
@@ -50,6 +53,9 @@ impl ObjectKind {
         ObjectKind::ResidencySet,
         ObjectKind::MpsKernel,
         ObjectKind::IndirectCommandBuffer,
+        ObjectKind::DynamicLibrary,
+        ObjectKind::FunctionHandle,
+        ObjectKind::VisibleFunctionTable,
     ];
 
     fn to_sys(self) -> sys::mtb_handle_kind {
@@ -72,6 +78,9 @@ impl ObjectKind {
             ObjectKind::ResidencySet => sys::MTB_HANDLE_RESIDENCY_SET,
             ObjectKind::MpsKernel => sys::MTB_HANDLE_MPS_KERNEL,
             ObjectKind::IndirectCommandBuffer => sys::MTB_HANDLE_INDIRECT_COMMAND_BUFFER,
+            ObjectKind::DynamicLibrary => sys::MTB_HANDLE_DYNAMIC_LIBRARY,
+            ObjectKind::FunctionHandle => sys::MTB_HANDLE_FUNCTION_HANDLE,
+            ObjectKind::VisibleFunctionTable => sys::MTB_HANDLE_VISIBLE_FUNCTION_TABLE,
         }
     }
 
@@ -96,6 +105,9 @@ impl ObjectKind {
             ObjectKind::ResidencySet => "residency set",
             ObjectKind::MpsKernel => "MPS kernel",
             ObjectKind::IndirectCommandBuffer => "indirect command buffer",
+            ObjectKind::DynamicLibrary => "dynamic library",
+            ObjectKind::FunctionHandle => "function handle",
+            ObjectKind::VisibleFunctionTable => "visible function table",
         }
     }
 
@@ -119,6 +131,9 @@ impl ObjectKind {
             ObjectKind::ResidencySet => "residency sets",
             ObjectKind::MpsKernel => "MPS kernels",
             ObjectKind::IndirectCommandBuffer => "indirect command buffers",
+            ObjectKind::DynamicLibrary => "dynamic libraries",
+            ObjectKind::FunctionHandle => "function handles",
+            ObjectKind::VisibleFunctionTable => "visible function tables",
         }
     }
 }

@@ -64,13 +64,16 @@ objects! {
     mtb_residency_set: mtb_residency_set_release,
     mtb_mps_kernel: mtb_mps_kernel_release,
     mtb_indirect_command_buffer: mtb_indirect_command_buffer_release,
+    mtb_dynamic_library: mtb_dynamic_library_release,
+    mtb_function_handle: mtb_function_handle_release,
+    mtb_visible_function_table: mtb_visible_function_table_release,
 }
 
 macro_rules! shareable {
     ($($object:ident)*) => {
         $(
-            // SAFETY: metal_bridge.h, "Threads", and metal_bridge_memory.h, metal_bridge_mps.h: objects of this kind may be used from any
-            // thread, at the same time.
+            // SAFETY: metal_bridge.h, "Threads", and metal_bridge_memory.h, metal_bridge_mps.h, metal_bridge_functions.h: objects of this
+            // kind may be used from any thread, at the same time; who sets functions of a table sees to it that nobody else does.
             unsafe impl Send for Handle<$object> {}
             // SAFETY: as above.
             unsafe impl Sync for Handle<$object> {}
@@ -83,6 +86,7 @@ macro_rules! shareable {
 shareable! {
     mtb_device mtb_buffer mtb_command_queue mtb_library mtb_function mtb_pipeline mtb_event
     mtb_memory mtb_arena mtb_residency_set mtb_mps_kernel
+    mtb_dynamic_library mtb_function_handle mtb_visible_function_table
 }
 
 // SAFETY: metal_bridge_indirect.h, "Threads": any thread may use and release it, one at a time.

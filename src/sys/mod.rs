@@ -1,7 +1,7 @@
 //! The unsafe floor: every foreign declaration of the package, for those who build another safe layer on the bridge.
 //!
-//! It is the `extern "C"` mirror of five headers, one to one: of `native/include/metal_bridge.h`, of `metal_bridge_memory.h` in
-//! `memory.rs`, of `metal_bridge_mps.h` in `mps.rs`, of `metal_bridge_indirect.h` in `indirect.rs`, and, in `software.rs`, of the part of `native/software/msl/msl.h` that checks sources. `tests/abi/` compares them,
+//! It is the `extern "C"` mirror of six headers, one to one: of `native/include/metal_bridge.h`, of `metal_bridge_memory.h` in
+//! `memory.rs`, of `metal_bridge_mps.h` in `mps.rs`, of `metal_bridge_indirect.h` in `indirect.rs`, of `metal_bridge_functions.h` in `functions.rs`, and, in `software.rs`, of the part of `native/software/msl/msl.h` that checks sources. `tests/abi/` compares them,
 //! declaration by declaration. The headers say what each function does, what it asks of its caller, and which thread may call it.
 //! On top of the mirror stands what every layer over it needs: owned references ([`Handle`]), errors as values ([`OwnedError`]), and
 //! completion handlers ([`CompletionHandler`]).
@@ -24,7 +24,7 @@ pub const MTB_FOREVER: u64 = u64::MAX;
 pub const MTB_SLOT_TIMEOUT: u64 = 600000000000;
 pub const MTB_MAX_BINDINGS: u32 = 31;
 pub const MTB_MAX_INLINE_BYTES: u32 = 4096;
-pub const MTB_HANDLE_KIND_COUNT: u32 = 18;
+pub const MTB_HANDLE_KIND_COUNT: u32 = 21;
 
 /// Declares types whose inside only the bridge knows. Neither `Send`, `Sync` nor `Unpin`: the safe layer says for each
 /// handle what Metal allows.
@@ -53,6 +53,7 @@ opaque! {
     mtb_constant_values
     mtb_pipeline
     mtb_event
+    mtb_dynamic_library
 }
 
 pub type mtb_handle_kind = u32;
@@ -74,6 +75,9 @@ pub const MTB_HANDLE_ARENA: mtb_handle_kind = 14;
 pub const MTB_HANDLE_RESIDENCY_SET: mtb_handle_kind = 15;
 pub const MTB_HANDLE_MPS_KERNEL: mtb_handle_kind = 16;
 pub const MTB_HANDLE_INDIRECT_COMMAND_BUFFER: mtb_handle_kind = 17;
+pub const MTB_HANDLE_DYNAMIC_LIBRARY: mtb_handle_kind = 18;
+pub const MTB_HANDLE_FUNCTION_HANDLE: mtb_handle_kind = 19;
+pub const MTB_HANDLE_VISIBLE_FUNCTION_TABLE: mtb_handle_kind = 20;
 
 pub type mtb_status = u32;
 pub const MTB_OK: mtb_status = 0;
@@ -168,6 +172,10 @@ pub const MTB_MATH_SAFE: mtb_math_mode = 1;
 pub const MTB_MATH_RELAXED: mtb_math_mode = 2;
 pub const MTB_MATH_FAST: mtb_math_mode = 3;
 
+pub type mtb_library_type = u32;
+pub const MTB_LIBRARY_EXECUTABLE: mtb_library_type = 0;
+pub const MTB_LIBRARY_DYNAMIC: mtb_library_type = 1;
+
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct mtb_macro {
@@ -182,6 +190,10 @@ pub struct mtb_compile_options {
     pub macro_count: usize,
     pub language_version: u32,
     pub math_mode: mtb_math_mode,
+    pub library_type: mtb_library_type,
+    pub install_name: *const c_char,
+    pub libraries: *const *mut mtb_dynamic_library,
+    pub library_count: usize,
 }
 
 pub type mtb_data_type = u32;
@@ -229,6 +241,7 @@ pub type mtb_argument_kind = u32;
 pub const MTB_ARGUMENT_BUFFER: mtb_argument_kind = 0;
 pub const MTB_ARGUMENT_THREADGROUP_MEMORY: mtb_argument_kind = 1;
 pub const MTB_ARGUMENT_OTHER: mtb_argument_kind = 2;
+pub const MTB_ARGUMENT_VISIBLE_FUNCTION_TABLE: mtb_argument_kind = 3;
 
 pub type mtb_access = u32;
 pub const MTB_ACCESS_READ_ONLY: mtb_access = 0;
@@ -747,6 +760,7 @@ abi! {
 
 mod callback;
 mod completion;
+mod functions;
 mod handle;
 mod indirect;
 mod memory;
@@ -759,6 +773,7 @@ pub use callback::contain_panic;
 pub use completion::{
     CompletionHandler, commit_with_handler, complete, transfer_commit_with_handler,
 };
+pub use functions::*;
 pub use handle::{Handle, Object, OwnedError, check, create, text};
 pub use indirect::*;
 pub use memory::*;

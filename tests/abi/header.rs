@@ -8,7 +8,7 @@ use crate::files::{self, Files};
 use crate::interface::{Interface, Members};
 
 /// What a program includes to have all of the bridge.
-pub const BRIDGE: &str = "#include <metal_bridge.h>\n#include <metal_bridge_memory.h>\n#include <metal_bridge_mps.h>\n#include <metal_bridge_indirect.h>\n";
+pub const BRIDGE: &str = "#include <metal_bridge.h>\n#include <metal_bridge_memory.h>\n#include <metal_bridge_mps.h>\n#include <metal_bridge_indirect.h>\n#include <metal_bridge_functions.h>\n";
 
 /// What it includes to check sources with the software Metal.
 pub const SOFTWARE: &str = "#include <msl.h>\n";

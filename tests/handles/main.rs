@@ -11,6 +11,7 @@ mod drops;
 mod event;
 mod failures;
 mod fork;
+mod functions;
 mod indirect;
 mod leaks;
 mod library;

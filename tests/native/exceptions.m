@@ -15,6 +15,8 @@ static void calls_report_exceptions(mtb_device *device, mtb_command_queue *queue
     CHECK_EXCEPTION(error, "mtb_library_create_from_source");
     WITHOUT_METAL(device->metal, CHECK(!mtb_event_create(device, &error)));
     CHECK_EXCEPTION(error, "mtb_event_create");
+    WITHOUT_METAL(device->metal, CHECK(!mtb_dynamic_library_create_from_file(device, "/", &error)));
+    CHECK_EXCEPTION(error, "mtb_dynamic_library_create_from_file");
     WITHOUT_METAL(queue->metal, CHECK(!mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, &error)));
     CHECK_EXCEPTION(error, "mtb_command_buffer_create");
     /* Getters have no error to report. */
@@ -33,6 +35,10 @@ static void lost_dispatches_spoil_the_command_buffer(mtb_device *device, mtb_com
     mtb_library *library = mtb_library_create_from_source(device, source, strlen(source), NULL, NULL);
     mtb_function *function = mtb_function_create(library, "f", NULL, NULL);
     mtb_pipeline *pipeline = mtb_pipeline_create(function, NULL);
+    WITHOUT_METAL(pipeline->metal, CHECK(!mtb_visible_function_table_create(pipeline, 1, &error)));
+    CHECK_EXCEPTION(error, "mtb_visible_function_table_create");
+    WITHOUT_METAL(pipeline->metal, CHECK(!mtb_function_handle_create(pipeline, function, &error)));
+    CHECK_EXCEPTION(error, "mtb_function_handle_create");
     mtb_buffer *buffer = mtb_buffer_create(device, 64, MTB_STORAGE_SHARED, NULL);
     mtb_command_buffer *command_buffer = mtb_command_buffer_create(queue, MTB_REFERENCES_RETAINED, MTB_FOREVER, NULL);
     mtb_compute_encoder *encoder = mtb_compute_encoder_create(command_buffer, MTB_DISPATCH_SERIAL, NULL);

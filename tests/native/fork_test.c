@@ -1,6 +1,7 @@
 /* A child of fork() has none of Metal's threads. Its calls on the parent's objects, and calls that make new objects,
  * are refused at once. */
 #include "memory/support.h"
+#include "metal_bridge_functions.h"
 #include "metal_bridge_indirect.h"
 
 #include <sys/wait.h>
@@ -45,6 +46,8 @@ static void ask_for_everything(const inherited *of) {
     CHECK_FAILS(mtb_indirect_command_buffer_create(shared.device, &descriptor, 1, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_indirect_command_buffer_reset(of->commands, 0, 1, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_indirect_command_set_barrier(of->commands, 0, &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_pipeline_create_with_descriptor(&(mtb_pipeline_descriptor){0}, &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_dynamic_library_create_from_file(shared.device, "/", &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_command_buffer_commit(of->recorded, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_command_buffer_wait(of->pending, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_command_buffer_wait_timeout(of->pending, MTB_FOREVER, &error), MTB_INVALID_STATE, why);
@@ -70,6 +73,7 @@ static void ask_encoders(const inherited *of) {
     mtb_size one = {1, 1, 1};
     CHECK_FAILS(mtb_compute_encoder_set_label(of->compute, "label", &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_compute_encoder_set_buffer_offset(of->compute, 0, 0, &error), MTB_INVALID_STATE, why);
+    CHECK_FAILS(mtb_compute_encoder_set_visible_function_table(of->compute, NULL, 0, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_compute_encoder_set_threadgroup_memory(of->compute, 16, 0, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_compute_encoder_dispatch_threads(of->compute, one, one, &error), MTB_INVALID_STATE, why);
     CHECK_FAILS(mtb_compute_encoder_execute_commands(of->compute, of->commands, 0, 1, &error), MTB_INVALID_STATE, why);

@@ -78,6 +78,7 @@ extern const test device_tests[], buffer_tests[], blit_tests[], library_tests[],
     command_buffer_tests[], event_tests[], thread_tests[], report_tests[], memory_transfer_tests[],
     memory_order_tests[], memory_pool_tests[], memory_callback_tests[], memory_pending_tests[], memory_arena_tests[],
     memory_peer_tests[], memory_race_tests[], memory_pieces_tests[], memory_refusal_tests[], memory_odd_number_tests[],
-    fork_tests[], mps_tests[], indirect_tests[], indirect_refusal_tests[], indirect_kernel_tests[];
+    fork_tests[], mps_tests[], indirect_tests[], indirect_refusal_tests[], indirect_kernel_tests[],
+    function_table_tests[], dynamic_library_tests[];
 
 #endif

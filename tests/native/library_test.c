@@ -45,7 +45,8 @@ static void options_reach_the_compiler(void) {
     static const char source[] = "#include <metal_stdlib>\nkernel void f(device int *out [[buffer(0)]])\n"
                                  "{ *out = VALUE + 1000 * FLAG + 1000000 * (__METAL_VERSION__ >= 300); }\n";
     mtb_macro macros[] = {{"VALUE", "(40 + 2)"}, {"FLAG", NULL}};
-    mtb_compile_options options = {macros, 2, 3 << 16, MTB_MATH_SAFE};
+    mtb_compile_options options = {
+        .macros = macros, .macro_count = 2, .language_version = 3 << 16, .math_mode = MTB_MATH_SAFE};
     mtb_library *library = compile(source, &options);
     CHECK(result_of(library, NULL) == 1001042);
     mtb_library_release(library);
@@ -59,7 +60,7 @@ static void options_reach_the_compiler(void) {
 static void options_are_checked(void) {
     static const char source[] = "kernel void f() {}";
     mtb_macro macro = {"1X", "1"};
-    mtb_compile_options options = {&macro, 1, 0, MTB_MATH_DEFAULT};
+    mtb_compile_options options = {.macros = &macro, .macro_count = 1};
 #define COMPILE mtb_library_create_from_source(shared.device, source, strlen(source), &options, &error)
     CHECK_FAILS(COMPILE, MTB_INVALID_ARGUMENT, "identifier");
     macro.name = NULL;

@@ -56,6 +56,8 @@ int main(int argc, char **argv) {
                                       indirect_tests,
                                       indirect_refusal_tests,
                                       indirect_kernel_tests,
+                                      function_table_tests,
+                                      dynamic_library_tests,
                                       command_buffer_tests,
                                       event_tests,
                                       thread_tests,

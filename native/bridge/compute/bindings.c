@@ -17,9 +17,9 @@ static mtb_status check_index(const mtb_compute_encoder *encoder, size_t index, 
 
 static uint32_t bit(size_t index) { return UINT32_C(1) << index; }
 
-/* Keeps a buffer or a pipeline alive until the encoder ends. A mark on the handle says that the list has it already, so
- * that a buffer that is set a thousand times is retained once. Encoders of two threads that use one buffer alternately
- * overwrite each other's mark: then the buffer is in a list twice, and is released twice. */
+/* Keeps a buffer, a table or a pipeline alive until the encoder ends. A mark on the handle says that the list has it
+ * already, so that a buffer that is set a thousand times is retained once. Encoders of two threads that use one buffer
+ * alternately overwrite each other's mark: then the buffer is in a list twice, and is released twice. */
 static mtb_status keep(mtb_compute_encoder *encoder, mtbi_handle *handle, mtb_error **error, const char *function) {
     if (atomic_load_explicit(&handle->last_encoder, memory_order_relaxed) == encoder->serial) return MTB_OK;
     if (handle->kind == MTB_HANDLE_BUFFER)
@@ -42,6 +42,13 @@ mtb_status mtb_compute_encoder_set_pipeline(mtb_compute_encoder *encoder, mtb_pi
     return MTB_OK;
 }
 
+/* All that is bound at the index is sent before the next dispatch. */
+static void mark_bound(mtb_compute_encoder *encoder, size_t index) {
+    encoder->bound |= bit(index);
+    encoder->changed |= bit(index);
+    encoder->moved &= ~bit(index);
+}
+
 static void set_offset(mtb_compute_encoder *encoder, size_t index, size_t offset) {
     if (encoder->bindings[index].offset == offset) return;
     encoder->bindings[index].offset = offset;
@@ -62,10 +69,26 @@ mtb_status mtb_compute_encoder_set_buffer(mtb_compute_encoder *encoder, mtb_buff
     }
     REQUIRE(keep(encoder, &buffer->handle, error, __func__));
     binding->buffer = buffer;
+    binding->table = NULL;
     binding->offset = offset;
-    encoder->bound |= bit(index);
-    encoder->changed |= bit(index);
-    encoder->moved &= ~bit(index);
+    mark_bound(encoder, index);
+    return MTB_OK;
+}
+
+mtb_status mtb_compute_encoder_set_visible_function_table(mtb_compute_encoder *encoder,
+                                                          mtb_visible_function_table *table, size_t index,
+                                                          mtb_error **error) {
+    mtbi_error_clear(error);
+    REQUIRE(check_index(encoder, index, error, __func__));
+    REQUIRE(GIVEN(table));
+    REQUIRE(mtbi_check_device(encoder->base.command_buffer->queue->device, table->pipeline->device,
+                              "visible function table", error, __func__));
+    mtbi_binding *binding = &encoder->bindings[index];
+    if (binding->table == table) return MTB_OK;
+    REQUIRE(keep(encoder, &table->handle, error, __func__));
+    binding->table = table;
+    binding->buffer = NULL;
+    mark_bound(encoder, index);
     return MTB_OK;
 }
 
@@ -89,7 +112,7 @@ mtb_status mtb_compute_encoder_set_bytes(mtb_compute_encoder *encoder, const voi
                     "`length` is %zu bytes, but only 1 to %u can be set inline: bind a buffer for more", length,
                     MTB_MAX_INLINE_BYTES);
     mtbi_binding *binding = &encoder->bindings[index];
-    bool has_bytes = !binding->buffer && (encoder->bound & bit(index));
+    bool has_bytes = mtbi_has_bytes(binding) && (encoder->bound & bit(index));
     if (has_bytes && binding->length == length && memcmp(binding->bytes, bytes, length) == 0) return MTB_OK;
     if (length > binding->capacity) {
         uint8_t *grown = realloc(binding->bytes, length);
@@ -100,9 +123,8 @@ mtb_status mtb_compute_encoder_set_bytes(mtb_compute_encoder *encoder, const voi
     memcpy(binding->bytes, bytes, length);
     binding->length = length;
     binding->buffer = NULL;
-    encoder->bound |= bit(index);
-    encoder->changed |= bit(index);
-    encoder->moved &= ~bit(index);
+    binding->table = NULL;
+    mark_bound(encoder, index);
     return MTB_OK;
 }
 
@@ -122,9 +144,12 @@ mtbi_bound mtbi_compute_encoder_bound(const mtb_compute_encoder *encoder, const 
     if (argument->index >= MTB_MAX_BINDINGS) return bound;
     if (argument->kind == MTB_ARGUMENT_THREADGROUP_MEMORY)
         bound.is_set = encoder->threadgroup_memory[argument->index] > 0;
-    if (argument->kind != MTB_ARGUMENT_BUFFER || !(encoder->bound & bit(argument->index))) return bound;
+    bool is_bound_like_a_buffer =
+        argument->kind == MTB_ARGUMENT_BUFFER || argument->kind == MTB_ARGUMENT_VISIBLE_FUNCTION_TABLE;
+    if (!is_bound_like_a_buffer || !(encoder->bound & bit(argument->index))) return bound;
     const mtbi_binding *binding = &encoder->bindings[argument->index];
     bound.is_set = true;
+    bound.table = binding->table;
     bound.offset = binding->buffer ? binding->offset : 0;
     bound.available = binding->buffer ? binding->buffer->length - binding->offset : binding->length;
     return bound;

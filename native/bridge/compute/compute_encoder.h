@@ -5,19 +5,23 @@
 #include "command/encoder.h"
 #include "compute/launch.h"
 
-/* What is bound at an index: a buffer at an offset, or bytes of the encoder's own. */
+/* What is bound at an index: a buffer at an offset, a table, or bytes of the encoder's own. */
 typedef struct mtbi_binding {
     mtb_buffer *buffer;
+    mtb_visible_function_table *table;
     size_t offset;
     uint8_t *bytes;
     size_t length;
     size_t capacity;
 } mtbi_binding;
 
+static inline bool mtbi_has_bytes(const mtbi_binding *binding) { return !binding->buffer && !binding->table; }
+
 typedef enum mtbi_command_kind {
     MTBI_SET_PIPELINE,           /* set */
     MTBI_SET_BUFFER,             /* set: the buffer and its offset */
     MTBI_SET_OFFSET,             /* set: the offset */
+    MTBI_SET_TABLE,              /* set: the table */
     MTBI_SET_BYTES,              /* set: where in the batch's bytes; length */
     MTBI_SET_THREADGROUP_MEMORY, /* length */
     MTBI_DISPATCH_THREADS,       /* dispatch */
@@ -71,7 +75,8 @@ struct mtb_compute_encoder {
     uint32_t changed_threadgroup_memory;
     /* Made at the first dispatch. */
     mtbi_batch *batch;
-    /* Buffers and pipelines that were set: kept until the encoder ends. `serial` is in each handle of the list. */
+    /* Buffers, tables and pipelines that were set: kept until the encoder ends. `serial` is in each handle of the list.
+     */
     uint64_t serial;
     mtbi_references kept;
 };

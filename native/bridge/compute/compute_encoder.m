@@ -63,6 +63,10 @@ static void send_command(id<MTLComputeCommandEncoder> metal, const mtbi_command 
     switch ((mtbi_command_kind)command->kind) {
     case MTBI_SET_PIPELINE: [metal setComputePipelineState:(id<MTLComputePipelineState>)command->of.set.object]; break;
     case MTBI_SET_BUFFER: break; /* by send_buffers */
+    case MTBI_SET_TABLE:
+        [metal setVisibleFunctionTable:(id<MTLVisibleFunctionTable>)command->of.set.object
+                         atBufferIndex:command->index];
+        break;
     case MTBI_SET_OFFSET: [metal setBufferOffset:command->of.set.value atIndex:command->index]; break;
     case MTBI_SET_BYTES:
         [metal setBytes:bytes + command->of.set.value length:command->length atIndex:command->index];

@@ -33,7 +33,7 @@ enum {
 static size_t changed_bytes(const mtb_compute_encoder *encoder) {
     size_t bytes = 0;
     FOR_EACH_BIT(index, encoder->changed)
-    bytes += encoder->bindings[index].buffer ? 0 : encoder->bindings[index].length;
+    bytes += mtbi_has_bytes(&encoder->bindings[index]) ? encoder->bindings[index].length : 0;
     return bytes;
 }
 
@@ -75,6 +75,10 @@ static void add_binding(mtbi_batch *batch, const mtbi_binding *binding, uint32_t
         mtbi_command *command = add(batch, MTBI_SET_BUFFER, index);
         command->of.set.object = binding->buffer->metal;
         command->of.set.value = binding->offset;
+        return;
+    }
+    if (binding->table) {
+        add(batch, MTBI_SET_TABLE, index)->of.set.object = binding->table->metal;
         return;
     }
     mtbi_command *command = add(batch, MTBI_SET_BYTES, index);

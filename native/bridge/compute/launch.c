@@ -25,9 +25,26 @@ static const char *argument_noun(const mtb_argument *argument) {
     switch (argument->kind) {
     case MTB_ARGUMENT_BUFFER: return "buffer";
     case MTB_ARGUMENT_THREADGROUP_MEMORY: return "threadgroup memory";
+    case MTB_ARGUMENT_VISIBLE_FUNCTION_TABLE: return "visible function table";
     case MTB_ARGUMENT_OTHER: break;
     }
     return "texture or sampler (which this bridge does not set)";
+}
+
+/* Tables and buffers share their indices. */
+static mtb_status check_table(const mtb_pipeline *pipeline, const mtb_argument *argument,
+                              const mtb_visible_function_table *table, mtb_error **error, const char *function) {
+    bool takes_table = argument->kind == MTB_ARGUMENT_VISIBLE_FUNCTION_TABLE;
+    if (takes_table != (table != NULL))
+        return mtbi_fail(error, function, MTB_INVALID_ARGUMENT,
+                         "`%s` of kernel `%s` is a %s, and a %s is set at its index %u", argument->name, pipeline->name,
+                         argument_noun(argument), table ? "visible function table" : "buffer", argument->index);
+    if (table && table->pipeline != pipeline)
+        return mtbi_fail(error, function, MTB_INVALID_ARGUMENT,
+                         "the visible function table that is set for `%s` of kernel `%s` (index %u) belongs to another "
+                         "pipeline",
+                         argument->name, pipeline->name, argument->index);
+    return MTB_OK;
 }
 
 mtb_status mtbi_check_argument(const mtb_pipeline *pipeline, const mtb_argument *argument, mtbi_bound bound,
@@ -37,6 +54,8 @@ mtb_status mtbi_check_argument(const mtb_pipeline *pipeline, const mtb_argument 
     if (!bound.is_set)
         return mtbi_fail(error, function, MTB_MISSING_ARGUMENT, "kernel `%s` needs `%s`: no %s is set at index %u",
                          kernel, argument->name, argument_noun(argument), argument->index);
+    if (argument->kind == MTB_ARGUMENT_THREADGROUP_MEMORY) return MTB_OK;
+    REQUIRE(check_table(pipeline, argument, bound.table, error, function));
     if (argument->kind != MTB_ARGUMENT_BUFFER) return MTB_OK;
     if (bound.available < argument->data_size)
         return mtbi_fail(

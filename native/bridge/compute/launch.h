@@ -3,11 +3,13 @@
 #define MTBI_LAUNCH_H
 
 #include "buffer/buffer.h"
-#include "library/pipeline.h"
+#include "library/function_table.h"
 
 /* What is set for an argument. */
 typedef struct mtbi_bound {
     bool is_set;
+    /* NULL unless a table is set. */
+    const mtb_visible_function_table *table;
     /* Of a buffer: from its start; and the bytes from there on. */
     size_t offset;
     size_t available;

@@ -2,6 +2,7 @@
 #include "core/handles.h"
 
 #include "core/errors.h"
+#include "metal_bridge_functions.h"
 #include "metal_bridge_indirect.h"
 #include "metal_bridge_mps.h"
 
@@ -29,6 +30,9 @@ static const char *const kind_names[MTB_HANDLE_KIND_COUNT] = {
     [MTB_HANDLE_RESIDENCY_SET] = "residency set",
     [MTB_HANDLE_MPS_KERNEL] = "MPS kernel",
     [MTB_HANDLE_INDIRECT_COMMAND_BUFFER] = "indirect command buffer",
+    [MTB_HANDLE_DYNAMIC_LIBRARY] = "dynamic library",
+    [MTB_HANDLE_FUNCTION_HANDLE] = "function handle",
+    [MTB_HANDLE_VISIBLE_FUNCTION_TABLE] = "visible function table",
 };
 
 uint32_t mtb_abi_version(void) { return MTB_ABI_VERSION; }
@@ -129,6 +133,9 @@ DEFINE_RETAIN(arena)
 DEFINE_RETAIN(residency_set)
 DEFINE_RETAIN(mps_kernel)
 DEFINE_RETAIN(indirect_command_buffer)
+DEFINE_RETAIN(dynamic_library)
+DEFINE_RETAIN(function_handle)
+DEFINE_RETAIN(visible_function_table)
 
 DEFINE_RELEASE(device)
 DEFINE_RELEASE(buffer)
@@ -147,3 +154,6 @@ DEFINE_RELEASE(arena)
 DEFINE_RELEASE(residency_set)
 DEFINE_RELEASE(mps_kernel)
 DEFINE_RELEASE(indirect_command_buffer)
+DEFINE_RELEASE(dynamic_library)
+DEFINE_RELEASE(function_handle)
+DEFINE_RELEASE(visible_function_table)

@@ -2,6 +2,7 @@
 #include "device/device.h"
 
 #include "core/errors.h"
+#include "metal_bridge_functions.h"
 #include "metal_bridge_indirect.h"
 
 #include <inttypes.h>
@@ -26,4 +27,18 @@ mtb_status mtbi_check_indirect_support(const mtb_device *device, mtb_error **err
     if (device->has_indirect_commands) return MTB_OK;
     return mtbi_fail(error, function, MTB_UNSUPPORTED, "the device %s executes no indirect command buffers for compute",
                      device->info.name);
+}
+
+bool mtb_device_supports_function_pointers(const mtb_device *device) { return device && device->has_function_pointers; }
+
+mtb_status mtbi_check_function_pointers(const mtb_device *device, mtb_error **error, const char *function) {
+    if (device->has_function_pointers) return MTB_OK;
+    return mtbi_fail(error, function, MTB_UNSUPPORTED, "the device %s has no function pointers", device->info.name);
+}
+
+bool mtb_device_supports_dynamic_libraries(const mtb_device *device) { return device && device->has_dynamic_libraries; }
+
+mtb_status mtbi_check_dynamic_libraries(const mtb_device *device, mtb_error **error, const char *function) {
+    if (device->has_dynamic_libraries) return MTB_OK;
+    return mtbi_fail(error, function, MTB_UNSUPPORTED, "the device %s has no dynamic libraries", device->info.name);
 }

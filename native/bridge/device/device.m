@@ -58,6 +58,8 @@ static mtb_device *make_handle(id<MTLDevice> metal, mtb_error **error, const cha
                                           [metal supportsFamily:MTLGPUFamilyMac2] ||
                                           [metal supportsFamily:MTLGPUFamilyCommon3];
     device->has_indirect_commands = executes_indirect_commands(metal);
+    device->has_function_pointers = [metal supportsFunctionPointers];
+    device->has_dynamic_libraries = [metal supportsDynamicLibraries];
     if (!device->info.name) {
         mtbi_fail(error, function, MTB_OUT_OF_MEMORY, "no memory for the device's name");
         mtb_device_release(device);

@@ -30,7 +30,8 @@ mtbi_bound mtbi_indirect_bound(const mtb_indirect_command_buffer *commands, size
     if (argument->kind != MTB_ARGUMENT_BUFFER || argument->index >= descriptor->max_buffers) return bound;
     const mtbi_indirect_binding *binding = &bindings_of(commands, index)[argument->index];
     if (!binding->buffer) return bound;
-    return (mtbi_bound){true, binding->offset, binding->buffer->length - binding->offset};
+    return (mtbi_bound){
+        .is_set = true, .offset = binding->offset, .available = binding->buffer->length - binding->offset};
 }
 
 size_t mtbi_indirect_threadgroup_memory(const mtb_indirect_command_buffer *commands, size_t index) {

@@ -28,7 +28,7 @@ static mtb_status check_arguments(const mtb_compute_encoder *encoder, const mtb_
                                   size_t index, const mtb_pipeline *pipeline, mtb_error **error, const char *function) {
     for (size_t i = 0; i < pipeline->argument_count; i++) {
         const mtb_argument *argument = &pipeline->arguments[i];
-        bool is_inherited = commands->descriptor.inherits_buffers && argument->kind == MTB_ARGUMENT_BUFFER;
+        bool is_inherited = commands->descriptor.inherits_buffers && argument->kind != MTB_ARGUMENT_THREADGROUP_MEMORY;
         mtbi_bound bound = is_inherited ? mtbi_compute_encoder_bound(encoder, argument)
                                         : mtbi_indirect_bound(commands, index, argument);
         REQUIRE(mtbi_check_argument(pipeline, argument, bound, error, function));

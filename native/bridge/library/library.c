@@ -1,7 +1,8 @@
 /* What libraries, functions and pipelines answer without a message to Metal. */
 #include "library/library.h"
 
-#include "library/pipeline.h"
+#include "library/dynamic_library.h"
+#include "library/function_table.h"
 #include "metal_bridge_indirect.h"
 
 const char *mtb_library_warnings(const mtb_library *library) { return library ? library->warnings : NULL; }
@@ -41,3 +42,13 @@ bool mtb_pipeline_supports_indirect_commands(const mtb_pipeline *pipeline) {
 }
 
 uint64_t mtb_pipeline_gpu_resource_id(const mtb_pipeline *pipeline) { return pipeline ? pipeline->gpu_resource_id : 0; }
+
+const char *mtb_dynamic_library_install_name(const mtb_dynamic_library *library) {
+    return library ? library->install_name : NULL;
+}
+
+const char *mtb_function_handle_name(const mtb_function_handle *handle) { return handle ? handle->name : NULL; }
+
+size_t mtb_visible_function_table_function_count(const mtb_visible_function_table *table) {
+    return table ? table->function_count : 0;
+}

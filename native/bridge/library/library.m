@@ -4,6 +4,7 @@
 #import "core/checks.h"
 #import "core/guard.h"
 #import "core/text.h"
+#import "library/dynamic_library.h"
 
 #import <dispatch/dispatch.h>
 
@@ -121,8 +122,34 @@ static bool is_language_version(uint32_t version) {
     return major >= 1 && major < sizeof last_minor / sizeof *last_minor && minor <= last_minor[major];
 }
 
+/* What the source becomes, and where the functions are that it only declares. */
+static mtb_status set_linking(MTLCompileOptions *compile, const mtb_device *device, const mtb_compile_options *options,
+                              mtb_error **error, const char *function) {
+    if ((unsigned)options->library_type > MTB_LIBRARY_DYNAMIC)
+        return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "unknown library type %u",
+                         (unsigned)options->library_type);
+    if (options->library_type == MTB_LIBRARY_DYNAMIC) {
+        REQUIRE(mtbi_check_dynamic_libraries(device, error, function));
+        NSString *name = mtbi_string(options->install_name, "the install name of a dynamic library", error, function);
+        if (!name) return MTB_INVALID_ARGUMENT;
+        if ([name length] == 0)
+            return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "the install name of a dynamic library is empty");
+        [compile setLibraryType:MTLLibraryTypeDynamic];
+        [compile setInstallName:name];
+    } else if (options->install_name) {
+        return mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "an executable library has no install name");
+    }
+    if (options->library_count == 0) return MTB_OK;
+    NSArray<id<MTLDynamicLibrary>> *libraries = mtbi_dynamic_libraries(
+        device, options->libraries, options->library_count, "options->libraries", error, function);
+    if (!libraries) return mtbi_last_failure();
+    [compile setLibraries:libraries];
+    return MTB_OK;
+}
+
 /* nil, with an error, if the options make no sense. */
-static MTLCompileOptions *compile_options(const mtb_compile_options *options, mtb_error **error, const char *function) {
+static MTLCompileOptions *compile_options(const mtb_device *device, const mtb_compile_options *options,
+                                          mtb_error **error, const char *function) {
     MTLCompileOptions *compile = [[[MTLCompileOptions alloc] init] autorelease];
     if (!options) return compile;
     NSDictionary *defined = macros(options, error, function);
@@ -138,7 +165,7 @@ static MTLCompileOptions *compile_options(const mtb_compile_options *options, mt
         mtbi_fail(error, function, MTB_INVALID_ARGUMENT, "unknown math mode %u", (unsigned)options->math_mode);
         return nil;
     }
-    return compile;
+    return set_linking(compile, device, options, error, function) == MTB_OK ? compile : nil;
 }
 
 mtb_library *mtb_library_create_from_source(mtb_device *device, const char *source, size_t length,
@@ -152,7 +179,7 @@ mtb_library *mtb_library_create_from_source(mtb_device *device, const char *sour
         FAIL(error, MTB_INVALID_ARGUMENT, "the source is not UTF-8");
         return NULL;
     }
-    MTLCompileOptions *compile = compile_options(options, error, __func__);
+    MTLCompileOptions *compile = compile_options(device, options, error, __func__);
     if (!compile) return NULL;
     library = start(device, error, __func__);
     if (!library) return NULL;

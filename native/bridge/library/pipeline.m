@@ -4,7 +4,9 @@
 #import "core/checks.h"
 #import "core/guard.h"
 #import "core/text.h"
+#import "library/dynamic_library.h"
 #import "library/library.h"
+#import "metal_bridge_functions.h"
 #import "metal_bridge_indirect.h"
 
 #include <stdlib.h>
@@ -25,6 +27,8 @@ __attribute__((availability(macos, introduced = 13.0))) static mtb_argument desc
         argument.kind = MTB_ARGUMENT_THREADGROUP_MEMORY;
         argument.data_size = [(id<MTLThreadgroupBinding>)binding threadgroupMemoryDataSize];
         argument.alignment = [(id<MTLThreadgroupBinding>)binding threadgroupMemoryAlignment];
+    } else if ([binding type] == MTLBindingTypeVisibleFunctionTable) {
+        argument.kind = MTB_ARGUMENT_VISIBLE_FUNCTION_TABLE;
     }
     return argument;
 }
@@ -45,6 +49,8 @@ static mtb_argument describe_argument(MTLArgument *described) {
         argument.kind = MTB_ARGUMENT_THREADGROUP_MEMORY;
         argument.data_size = [described threadgroupMemoryDataSize];
         argument.alignment = [described threadgroupMemoryAlignment];
+    } else if ([described type] == MTLArgumentTypeVisibleFunctionTable) {
+        argument.kind = MTB_ARGUMENT_VISIBLE_FUNCTION_TABLE;
     }
     return argument;
 }
@@ -97,44 +103,103 @@ static void destroy(mtbi_handle *handle) {
     MTBI_LEAVE()
 }
 
-/* `newComputePipelineStateWithFunction:` makes pipelines that indirect commands cannot have. */
-static id<MTLComputePipelineState> make_metal(mtb_function *function, bool for_indirect_commands,
-                                              MTLComputePipelineReflection **reflection, NSError **problem) {
-    id<MTLDevice> device = function->library->device->metal;
-    if (!for_indirect_commands)
-        return [device newComputePipelineStateWithFunction:function->metal options:MTLPipelineOptionArgumentInfo
-                                                reflection:reflection
-                                                     error:problem];
-    MTLComputePipelineDescriptor *descriptor = [[[MTLComputePipelineDescriptor alloc] init] autorelease];
-    [descriptor setComputeFunction:function->metal];
-    [descriptor setSupportIndirectCommandBuffers:YES];
-    return [device newComputePipelineStateWithDescriptor:descriptor options:MTLPipelineOptionArgumentInfo
-                                              reflection:reflection
-                                                   error:problem];
+/* Metal's objects of `count` functions of the device that are [[visible]], autoreleased; nil, with an error, if one is
+ * not. `what` names the list. */
+static NSArray<id<MTLFunction>> *visible_functions(const mtb_device *device, mtb_function *const *functions,
+                                                   size_t count, const char *what, mtb_error **error,
+                                                   const char *name) {
+    if (count > 0 && mtbi_check_given(functions, what, error, name)) return nil;
+    NSMutableArray *metal = [NSMutableArray array];
+    for (size_t i = 0; i < count; i++) {
+        const mtb_function *function = functions[i];
+        if (mtbi_check_given(function, what, error, name) ||
+            mtbi_check_device(device, function->library->device, "linked function", error, name))
+            return nil;
+        if ([function->metal functionType] != MTLFunctionTypeVisible) {
+            mtbi_fail(error, name, MTB_INVALID_ARGUMENT, "`%s` is not a [[visible]] function: it cannot be linked",
+                      function->name);
+            return nil;
+        }
+        [metal addObject:function->metal];
+    }
+    return metal;
 }
 
-static mtb_status check_function(mtb_function *function, bool for_indirect_commands, mtb_error **error,
-                                 const char *name) {
+static mtb_status set_linked_functions(MTLComputePipelineDescriptor *to, const mtb_device *device,
+                                       const mtb_pipeline_descriptor *from, mtb_error **error, const char *name) {
+    if (from->linked_function_count == 0 && from->private_function_count == 0) return MTB_OK;
+    REQUIRE(mtbi_check_function_pointers(device, error, name));
+    NSArray<id<MTLFunction>> *linked = visible_functions(device, from->linked_functions, from->linked_function_count,
+                                                         "descriptor->linked_functions", error, name);
+    if (!linked) return mtbi_last_failure();
+    NSArray<id<MTLFunction>> *private = visible_functions(device, from->private_functions, from->private_function_count,
+                                                          "descriptor->private_functions", error, name);
+    if (!private) return mtbi_last_failure();
+    MTLLinkedFunctions *functions = [MTLLinkedFunctions linkedFunctions];
+    [functions setFunctions:linked];
+    if (@available(macOS 12.0, *))
+        [functions setPrivateFunctions:private];
+    else if ([private count] > 0)
+        return mtbi_fail(error, name, MTB_UNSUPPORTED, "functions can be linked privately from macOS 12 on");
+    [to setLinkedFunctions:functions];
+    return MTB_OK;
+}
+
+static mtb_status set_preloaded_libraries(MTLComputePipelineDescriptor *to, const mtb_device *device,
+                                          const mtb_pipeline_descriptor *from, mtb_error **error, const char *name) {
+    if (from->preloaded_library_count == 0) return MTB_OK;
+    NSArray<id<MTLDynamicLibrary>> *libraries =
+        mtbi_dynamic_libraries(device, from->preloaded_libraries, from->preloaded_library_count,
+                               "descriptor->preloaded_libraries", error, name);
+    if (!libraries) return mtbi_last_failure();
+    if (@available(macOS 12.0, *))
+        [to setPreloadedLibraries:libraries];
+    else
+        [to setInsertLibraries:libraries];
+    return MTB_OK;
+}
+
+static mtb_status check_kernel(const mtb_pipeline_descriptor *descriptor, mtb_error **error, const char *name) {
+    const mtb_function *function = descriptor->function;
     REQUIRE(mtbi_check_given(function, "function", error, name));
     if ([function->metal functionType] != MTLFunctionTypeKernel)
         return mtbi_fail(error, name, MTB_INVALID_ARGUMENT, "`%s` is not a kernel", function->name);
-    if (!for_indirect_commands) return MTB_OK;
+    if (!descriptor->supports_indirect_commands) return MTB_OK;
     return mtbi_check_indirect_support(function->library->device, error, name);
 }
 
+/* nil, with an error, if the descriptor makes no sense. */
+static MTLComputePipelineDescriptor *metal_descriptor(const mtb_pipeline_descriptor *from, mtb_error **error,
+                                                      const char *name) {
+    if (check_kernel(from, error, name)) return nil;
+    MTLComputePipelineDescriptor *to = [[[MTLComputePipelineDescriptor alloc] init] autorelease];
+    [to setComputeFunction:from->function->metal];
+    /* Metal makes pipelines that indirect commands cannot have unless it is told. */
+    [to setSupportIndirectCommandBuffers:from->supports_indirect_commands];
+    if (from->max_call_stack_depth > 0) [to setMaxCallStackDepth:from->max_call_stack_depth];
+    const mtb_device *device = from->function->library->device;
+    if (set_linked_functions(to, device, from, error, name) || set_preloaded_libraries(to, device, from, error, name))
+        return nil;
+    return to;
+}
+
 /* Called inside the caller's guard. `*made` is the caller's to release, also after a failure or an exception. */
-static mtb_status make(mtb_pipeline **made, mtb_function *function, bool for_indirect_commands, mtb_error **error,
+static mtb_status make(mtb_pipeline **made, const mtb_pipeline_descriptor *descriptor, mtb_error **error,
                        const char *name) {
-    REQUIRE(check_function(function, for_indirect_commands, error, name));
+    MTLComputePipelineDescriptor *metal = metal_descriptor(descriptor, error, name);
+    if (!metal) return mtbi_last_failure();
     mtb_pipeline *pipeline = mtbi_handle_create(MTB_HANDLE_PIPELINE, sizeof *pipeline, destroy, error, name);
     if (!pipeline) return MTB_OUT_OF_MEMORY;
     *made = pipeline;
-    pipeline->device = mtb_device_retain(function->library->device);
-    pipeline->supports_indirect_commands = for_indirect_commands;
+    pipeline->device = mtb_device_retain(descriptor->function->library->device);
+    pipeline->supports_indirect_commands = descriptor->supports_indirect_commands;
     NSError *problem = nil;
     MTLComputePipelineReflection *reflection = nil;
-    pipeline->metal = make_metal(function, for_indirect_commands, &reflection, &problem);
-    if (pipeline->metal) return fill(pipeline, reflection, function->name, error, name);
+    pipeline->metal = [pipeline->device->metal newComputePipelineStateWithDescriptor:metal
+                                                                             options:MTLPipelineOptionArgumentInfo
+                                                                          reflection:&reflection
+                                                                               error:&problem];
+    if (pipeline->metal) return fill(pipeline, reflection, descriptor->function->name, error, name);
     return mtbi_fail_with_nserror(error, name, MTB_COMPILE_FAILED, problem,
                                   "Metal could not make the pipeline, and does not say why");
 }
@@ -143,7 +208,8 @@ mtb_pipeline *mtb_pipeline_create(mtb_function *function, mtb_error **error) {
     mtb_pipeline *pipeline = NULL;
     mtbi_error_clear(error);
     MTBI_ENTER
-    if (make(&pipeline, function, false, error, __func__) == MTB_OK) return pipeline;
+    const mtb_pipeline_descriptor descriptor = {.function = function};
+    if (make(&pipeline, &descriptor, error, __func__) == MTB_OK) return pipeline;
     mtb_pipeline_release(pipeline);
     return NULL;
     MTBI_LEAVE((mtb_pipeline_release(pipeline), mtbi_fail_with_exception(error, __func__, exception), NULL))
@@ -153,7 +219,19 @@ mtb_pipeline *mtb_pipeline_create_for_indirect_commands(mtb_function *function, 
     mtb_pipeline *pipeline = NULL;
     mtbi_error_clear(error);
     MTBI_ENTER
-    if (make(&pipeline, function, true, error, __func__) == MTB_OK) return pipeline;
+    const mtb_pipeline_descriptor descriptor = {.function = function, .supports_indirect_commands = true};
+    if (make(&pipeline, &descriptor, error, __func__) == MTB_OK) return pipeline;
+    mtb_pipeline_release(pipeline);
+    return NULL;
+    MTBI_LEAVE((mtb_pipeline_release(pipeline), mtbi_fail_with_exception(error, __func__, exception), NULL))
+}
+
+mtb_pipeline *mtb_pipeline_create_with_descriptor(const mtb_pipeline_descriptor *descriptor, mtb_error **error) {
+    mtb_pipeline *pipeline = NULL;
+    mtbi_error_clear(error);
+    MTBI_ENTER
+    if (GIVEN(descriptor)) return NULL;
+    if (make(&pipeline, descriptor, error, __func__) == MTB_OK) return pipeline;
     mtb_pipeline_release(pipeline);
     return NULL;
     MTBI_LEAVE((mtb_pipeline_release(pipeline), mtbi_fail_with_exception(error, __func__, exception), NULL))

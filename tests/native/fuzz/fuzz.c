@@ -1,6 +1,8 @@
 /* Turns libFuzzer's bytes into calls, and checks that nothing is left after each input. */
 #include "fuzz.h"
 
+#include "metal_bridge_functions.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +107,21 @@ static const char source[] =
     "{ if (i == 0) a[0] += b; }\n"
     "kernel void shared(device uint4 *a [[buffer(2)]], threadgroup uint *t [[threadgroup(0)]],\n"
     "                   uint i [[thread_index_in_threadgroup]])\n"
-    "{ if (i == 0) { t[0] = 1; a[0] = t[0]; } }\n";
+    "{ if (i == 0) { t[0] = 1; a[0] = t[0]; } }\n"
+    "[[visible]] uint twice(uint x) { return 2 * x; }\n"
+    "kernel void third(device uint *a [[buffer(0)]], visible_function_table<uint(uint)> table [[buffer(1)]],\n"
+    "                  uint i [[thread_position_in_grid]]) { if (i == 0) a[0] = table[0](a[0]); }\n";
+
+static mtb_dynamic_library *make_dynamic_library(mtb_device *device) {
+    static const char text[] = "int changed(int x) { return 2 * x; }\n";
+    if (!mtb_device_supports_dynamic_libraries(device)) return NULL;
+    const mtb_compile_options options = {.library_type = MTB_LIBRARY_DYNAMIC, .install_name = "/changed"};
+    mtb_library *library = mtb_library_create_from_source(device, text, strlen(text), &options, NULL);
+    mtb_dynamic_library *made = mtb_dynamic_library_create(library, NULL);
+    mtb_library_release(library);
+    if (!made) abort();
+    return made;
+}
 
 static void make_device(int number) {
     device_model *device = &all.devices[number];
@@ -113,6 +129,7 @@ static void make_device(int number) {
     device->handle = mtb_device_create_at((size_t)number, NULL);
     mtb_device_get_info(device->handle, &device->info);
     device->library = mtb_library_create_from_source(device->handle, source, strlen(source), NULL, NULL);
+    device->dynamic = make_dynamic_library(device->handle);
     for (int i = 0; i < PIPELINES; i++) {
         mtb_function *function = mtb_function_create(device->library, names[i], NULL, NULL);
         device->pipelines[i] = mtb_pipeline_create(function, NULL);
@@ -199,8 +216,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
             memory_actions[below(memory_action_count)]();
         else if (kind < 9)
             mps_actions[below(mps_action_count)]();
-        else
+        else if (one_in(2))
             indirect_actions[below(indirect_action_count)]();
+        else
+            function_actions[below(function_action_count)]();
     }
     release_everything();
     expect_nothing_left(handles);

@@ -66,6 +66,8 @@ typedef struct {
     mtb_device *handle;
     mtb_library *library;
     mtb_pipeline *pipelines[PIPELINES];
+    /* NULL if the device has none. */
+    mtb_dynamic_library *dynamic;
     mtb_device_info info;
 } device_model;
 
@@ -154,7 +156,8 @@ void drop_commands(command_model *commands);
 void drop_encoder(encoder_model *encoder);
 /* One call, or a few that belong together. */
 typedef void (*action)(void);
-extern const action object_actions[], encoder_actions[], memory_actions[], mps_actions[], indirect_actions[];
+extern const action object_actions[], encoder_actions[], memory_actions[], mps_actions[], indirect_actions[],
+    function_actions[];
 /* Most calls need a queue: without one few inputs would come to them. */
 void make_queue(void);
 void make_commands(void);
@@ -163,7 +166,7 @@ void make_memory(void);
 void make_transfer(void);
 void add_buffer(mtb_buffer *handle, int device, size_t length, uint32_t mode);
 extern const uint32_t object_action_count, encoder_action_count, memory_action_count, mps_action_count,
-    indirect_action_count;
+    indirect_action_count, function_action_count;
 /* Releases what the memory's actions keep. */
 void end_memory(void);
 
