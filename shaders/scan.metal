@@ -49,8 +49,8 @@ void publish_with_all_before(device atomic_uint *tile, uint sum) {
     atomic_store_explicit(&tile[1], with_all_before | sum >> 16, memory_order_relaxed);
 }
 
-// Whether all numbers of a thread lie before the end. They are then one vector, and a SIMD-group accesses them side by side:
-// both buffers begin at multiples of 16 bytes, and `first` is a multiple of 4.
+// Whether all numbers of a thread lie before the end. They are then one vector, and a SIMD-group accesses them side by
+// side: both buffers begin at multiples of 16 bytes, and `first` is a multiple of 4.
 bool has_all(uint count, uint first) { return first < count && count - first >= numbers_of_thread; }
 
 // The thread's numbers; zeros behind the end.

@@ -4,8 +4,8 @@ use super::Advisor;
 use crate::analysis::{AccessProfile, Advice, Bound, Gpu, ObjectProfile, Roofline};
 
 impl Advisor<'_> {
-    /// About the object that moves most, or the line that computes most. More is not gained than until the other of memory and
-    /// arithmetic limits the kernel.
+    /// About the object that moves most, or the line that computes most. More is not gained than until the other of
+    /// memory and arithmetic limits the kernel.
     pub(super) fn about_roofline(&mut self, gpu: &Gpu) {
         let Some(roofline) = self.kernel.roofline() else {
             return;
@@ -13,8 +13,8 @@ impl Advisor<'_> {
         let computing = gpu.lines_meanwhile(roofline.operations);
         let limit = |what| {
             format!(
-                "estimated of the published peaks of {}, {what} limits the kernel: {:.2} operations a byte, and the ridge is \
-                 {:.1}",
+                "estimated of the published peaks of {}, {what} limits the kernel: {:.2} operations a byte, and the \
+                 ridge is {:.1}",
                 gpu.name,
                 roofline.intensity,
                 gpu.ridge()
@@ -48,7 +48,8 @@ impl Advisor<'_> {
             object.object.name,
             100.0 * lines / roofline.lines()
         );
-        let change = "let its elements take half as many bytes, or compute them where they are used; less arithmetic gains nothing";
+        let change = "let its elements take half as many bytes, or compute them where they are used; less arithmetic \
+                      gains nothing";
         let saved = (lines / 2.0).min(roofline.lines() - computing);
         self.add(Advice::MoveLess, &most.at, saved, figure, change);
     }
@@ -63,7 +64,8 @@ impl Advisor<'_> {
         };
         let share = most.operations.floating_point() as f64 / roofline.operations as f64;
         let figure = format!("{limit}; {:.0} % of the operations are here", 100.0 * share);
-        let change = "take out of loops what does not change, or compute it once for several threads; fewer bytes gain nothing";
+        let change = "take out of loops what does not change, or compute it once for several threads; fewer bytes gain \
+                      nothing";
         let saved = (share * computing).min(computing - roofline.lines());
         self.add(Advice::ComputeLess, &most.at, saved, figure, change);
     }

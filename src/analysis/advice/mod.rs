@@ -14,10 +14,10 @@ const LEAST_GAIN: f64 = 0.01;
 /// Each byte may be read so often before it is worth keeping it in threadgroup memory.
 const MUCH_REUSE: f64 = 4.0;
 
-/// What to change in kernels that ran, the largest estimated gain first. Gains are shares of a cost that is estimated from the
-/// profile and the peaks of `gpu` alone: one for each line of 128 bytes that a SIMD-group touches, and one for each turn of
-/// threadgroup memory, or what the kernel computes in the time that `gpu` moves so many lines, if that is more. No cache helps:
-/// a kernel whose lines stay in a cache gains less. `core` is for occupancy.
+/// What to change in kernels that ran, the largest estimated gain first. Gains are shares of a cost that is estimated
+/// from the profile and the peaks of `gpu` alone: one for each line of 128 bytes that a SIMD-group touches, and one for
+/// each turn of threadgroup memory, or as many lines as `gpu` moves while the kernel computes, if those are more. No
+/// cache helps: a kernel whose lines stay in a cache gains less. `core` is for occupancy.
 ///
 /// ```
 /// use metal_bridge::analysis::{CoreLimits, Gpu, Profile, optimization_recommendations};

@@ -137,8 +137,8 @@ fn nothing_is_advised_where_nothing_can_be_gained() {
     assert_eq!(advice(KernelProfile::default()), []);
 }
 
-/// On M1 4,894.1 operations take as long as a line: 244,706 as long as 50 of the 100 lines that SIMD-groups touch, and of the 40
-/// that there are.
+/// On M1 4,894.1 operations take as long as a line: 244,706 as long as 50 of the 100 lines that SIMD-groups touch, and
+/// of the 40 that there are.
 #[test]
 fn what_limits_a_kernel_bounds_what_is_gained() {
     let of_strided = |operations: Vec<OperationProfile>| {
@@ -164,9 +164,9 @@ fn what_limits_a_kernel_bounds_what_is_gained() {
     assert_eq!(advice(kernel.clone()), expected);
     assert_eq!(
         all(&kernel, "M1")[1].to_string(),
-        "f:3 (kernel k): saves up to 20 %: estimated of the published peaks of M1, memory limits the kernel: 0.06 operations a \
-         byte, and the ridge is 38.2; 'in' is 100 % of the bytes; let its elements take half as many bytes, or compute them where \
-         they are used; less arithmetic gains nothing"
+        "f:3 (kernel k): saves up to 20 %: estimated of the published peaks of M1, memory limits the kernel: 0.06 \
+         operations a byte, and the ridge is 38.2; 'in' is 100 % of the bytes; let its elements take half as many bytes, \
+         or compute them where they are used; less arithmetic gains nothing"
     );
     // 30 lines' worth of operations leave 70 of 90 lines to gain, and 10 of 20.
     let kernel = of_strided(vec![operations(4, 146_824)]);
@@ -178,9 +178,9 @@ fn what_limits_a_kernel_bounds_what_is_gained() {
     assert_eq!(advice(kernel.clone()), expected);
     assert_eq!(
         all(&kernel, "M1")[1].to_string(),
-        "f:5 (kernel k): saves up to 10 %: estimated of the published peaks of M1, arithmetic limits the kernel: 47.79 operations \
-         a byte, and the ridge is 38.2; 82 % of the operations are here; take out of loops what does not change, or compute it once \
-         for several threads; fewer bytes gain nothing"
+        "f:5 (kernel k): saves up to 10 %: estimated of the published peaks of M1, arithmetic limits the kernel: \
+         47.79 operations a byte, and the ridge is 38.2; 82 % of the operations are here; take out of loops what does not \
+         change, or compute it once for several threads; fewer bytes gain nothing"
     );
     // Nothing is said of it where not all bytes were counted.
     let mut incomplete = kernel.clone();
