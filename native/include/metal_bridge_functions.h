@@ -46,7 +46,9 @@ mtb_dynamic_library *mtb_dynamic_library_retain(mtb_dynamic_library *library);
 void mtb_dynamic_library_release(mtb_dynamic_library *library);
 /* installName. */
 const char *mtb_dynamic_library_install_name(const mtb_dynamic_library *library);
-/* serializeToURL:error: writes the library to a file. MTB_UNSUPPORTED if it cannot be written. */
+/* serializeToURL:error: writes the library to a file, in the place of a file that is there. MTB_UNSUPPORTED if it
+ * cannot be written; MTB_INVALID_ARGUMENT if something else than a file is at the path, such as a folder or a device.
+ */
 mtb_status mtb_dynamic_library_serialize(mtb_dynamic_library *library, const char *path, mtb_error **error);
 
 /* ------------------------------------------------------------------------------------- linked functions */

@@ -9,6 +9,8 @@
 /* An autoreleased copy of a UTF-8 string. nil and MTB_INVALID_ARGUMENT for NULL or malformed UTF-8; `what` names the
  * string in the message. */
 NSString *mtbi_string(const char *utf8, const char *what, mtb_error **error, const char *function);
+/* The URL of a file, autoreleased; nil, with an error, if the path is NULL or not UTF-8. */
+NSURL *mtbi_file_url(const char *path, mtb_error **error, const char *function);
 /* A malloc'd copy; NULL for nil and if there is no memory. */
 char *mtbi_copy_string(NSString *string);
 

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The status for Metal's error. What nothing more is known of is a file that is no library, or cannot be written. */
@@ -79,8 +80,8 @@ mtb_dynamic_library *mtb_dynamic_library_create_from_file(mtb_device *device, co
     mtbi_error_clear(error);
     MTBI_ENTER
     if (GIVEN(device) || mtbi_check_dynamic_libraries(device, error, __func__)) return NULL;
-    NSString *name = mtbi_string(path, "the path", error, __func__);
-    if (!name) return NULL;
+    NSURL *url = mtbi_file_url(path, error, __func__);
+    if (!url) return NULL;
     if (access(path, R_OK) != 0) {
         FAIL(error, MTB_NOT_FOUND, "%s: %s", path, strerror(errno));
         return NULL;
@@ -88,7 +89,7 @@ mtb_dynamic_library *mtb_dynamic_library_create_from_file(mtb_device *device, co
     library = start(device, error, __func__);
     if (!library) return NULL;
     NSError *problem = nil;
-    id<MTLDynamicLibrary> metal = [device->metal newDynamicLibraryWithURL:[NSURL fileURLWithPath:name] error:&problem];
+    id<MTLDynamicLibrary> metal = [device->metal newDynamicLibraryWithURL:url error:&problem];
     return finish(library, metal, problem, error, __func__);
     MTBI_LEAVE((mtb_dynamic_library_release(library), mtbi_fail_with_exception(error, __func__, exception), NULL))
 }
@@ -97,10 +98,14 @@ mtb_status mtb_dynamic_library_serialize(mtb_dynamic_library *library, const cha
     mtbi_error_clear(error);
     MTBI_ENTER
     REQUIRE(GIVEN(library));
-    NSString *name = mtbi_string(path, "the path", error, __func__);
-    if (!name) return MTB_INVALID_ARGUMENT;
+    NSURL *url = mtbi_file_url(path, error, __func__);
+    if (!url) return MTB_INVALID_ARGUMENT;
+    /* A new file takes the place of what is there: a device would be gone. */
+    struct stat there;
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
+        return FAIL(error, MTB_INVALID_ARGUMENT, "%s is not a regular file", path);
     NSError *problem = nil;
-    if ([library->metal serializeToURL:[NSURL fileURLWithPath:name] error:&problem]) return MTB_OK;
+    if ([library->metal serializeToURL:url error:&problem]) return MTB_OK;
     return mtbi_fail_with_nserror(error, __func__, status_of(problem), problem,
                                   "Metal could not write the dynamic library, and does not say why");
     MTBI_LEAVE(mtbi_fail_with_exception(error, __func__, exception))

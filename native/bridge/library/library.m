@@ -194,8 +194,8 @@ mtb_library *mtb_library_create_from_file(mtb_device *device, const char *path, 
     mtbi_error_clear(error);
     MTBI_ENTER
     if (GIVEN(device)) return NULL;
-    NSString *name = mtbi_string(path, "the path", error, __func__);
-    if (!name) return NULL;
+    NSURL *url = mtbi_file_url(path, error, __func__);
+    if (!url) return NULL;
     if (access(path, R_OK) != 0) {
         FAIL(error, MTB_NOT_FOUND, "%s: %s", path, strerror(errno));
         return NULL;
@@ -203,7 +203,7 @@ mtb_library *mtb_library_create_from_file(mtb_device *device, const char *path, 
     library = start(device, error, __func__);
     if (!library) return NULL;
     NSError *problem = nil;
-    id<MTLLibrary> metal = [device->metal newLibraryWithURL:[NSURL fileURLWithPath:name] error:&problem];
+    id<MTLLibrary> metal = [device->metal newLibraryWithURL:url error:&problem];
     return finish(library, metal, problem, MTB_UNSUPPORTED, error, __func__);
     MTBI_LEAVE((mtb_library_release(library), mtbi_fail_with_exception(error, __func__, exception), NULL))
 }

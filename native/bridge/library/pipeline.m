@@ -104,10 +104,10 @@ static void destroy(mtbi_handle *handle) {
 }
 
 /* Metal's objects of `count` functions of the device that are [[visible]], autoreleased; nil, with an error, if one is
- * not. `what` names the list. */
+ * not, or has a name that is among `names` already. `what` names the list. */
 static NSArray<id<MTLFunction>> *visible_functions(const mtb_device *device, mtb_function *const *functions,
-                                                   size_t count, const char *what, mtb_error **error,
-                                                   const char *name) {
+                                                   size_t count, NSMutableSet<NSString *> *names, const char *what,
+                                                   mtb_error **error, const char *name) {
     if (count > 0 && mtbi_check_given(functions, what, error, name)) return nil;
     NSMutableArray *metal = [NSMutableArray array];
     for (size_t i = 0; i < count; i++) {
@@ -120,6 +120,11 @@ static NSArray<id<MTLFunction>> *visible_functions(const mtb_device *device, mtb
                       function->name);
             return nil;
         }
+        if ([names containsObject:[function->metal name]]) {
+            mtbi_fail(error, name, MTB_INVALID_ARGUMENT, "two functions with the name `%s` are linked", function->name);
+            return nil;
+        }
+        [names addObject:[function->metal name]];
         [metal addObject:function->metal];
     }
     return metal;
@@ -129,11 +134,12 @@ static mtb_status set_linked_functions(MTLComputePipelineDescriptor *to, const m
                                        const mtb_pipeline_descriptor *from, mtb_error **error, const char *name) {
     if (from->linked_function_count == 0 && from->private_function_count == 0) return MTB_OK;
     REQUIRE(mtbi_check_function_pointers(device, error, name));
+    NSMutableSet<NSString *> *names = [NSMutableSet set];
     NSArray<id<MTLFunction>> *linked = visible_functions(device, from->linked_functions, from->linked_function_count,
-                                                         "descriptor->linked_functions", error, name);
+                                                         names, "descriptor->linked_functions", error, name);
     if (!linked) return mtbi_last_failure();
     NSArray<id<MTLFunction>> *private = visible_functions(device, from->private_functions, from->private_function_count,
-                                                          "descriptor->private_functions", error, name);
+                                                          names, "descriptor->private_functions", error, name);
     if (!private) return mtbi_last_failure();
     MTLLinkedFunctions *functions = [MTLLinkedFunctions linkedFunctions];
     [functions setFunctions:linked];

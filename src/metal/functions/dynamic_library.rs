@@ -110,12 +110,13 @@ impl DynamicLibrary {
         &self.inner.install_name
     }
 
-    /// Writes the library to a file (`serializeToURL:error:`).
+    /// Writes the library to a file (`serializeToURL:error:`), in the place of a file that is there.
     ///
     /// # Errors
     ///
     /// [`Error::Unsupported`](crate::Error::Unsupported) if the file cannot be written,
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a path that is not UTF-8.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a path that is not UTF-8, or where something else
+    /// than a file is, such as a folder or a device.
     pub fn serialize_to_file(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = c_path("DynamicLibrary::serialize_to_file", path.as_ref())?;
         // SAFETY: both live during the call.

@@ -94,6 +94,15 @@ fn libraries_come_back_from_files() {
                 let missing = made.serialize_to_file(folder.join("none/here"));
                 assert_error(missing, unsupported, "cannot be written");
                 assert_error(made.serialize_to_file("a\0b"), invalid, "NUL");
+                let a_folder = made.serialize_to_file(&folder);
+                assert_error(a_folder, invalid, "is not a regular file");
+                // No home folder.
+                std::fs::create_dir(folder.join("~")).unwrap();
+                std::env::set_current_dir(&folder).unwrap();
+                made.serialize_to_file("~/x").unwrap();
+                device().new_dynamic_library_with_file("~/x").unwrap();
+                assert!(folder.join("~/x").exists());
+                std::env::set_current_dir("/").unwrap();
             }
             let loaded = load().unwrap();
             std::fs::remove_dir_all(&folder).unwrap();

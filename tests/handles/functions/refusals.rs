@@ -34,6 +34,17 @@ fn wrong_pipelines_and_tables_are_refused() {
         "`doubled` is not a kernel",
     );
 
+    let linked = plain.clone().link(&scene.doubled);
+    for twice in [
+        linked
+            .clone()
+            .link(&scene.library.new_function("doubled").unwrap()),
+        linked.link_privately(&scene.doubled),
+    ] {
+        let two = "two functions with the name `doubled`";
+        assert_error(make(&twice), invalid, two);
+    }
+
     let not_found = |e: &Error| matches!(e, Error::NotFound(_));
     let unlinked = scene.library.new_function("doubled").unwrap();
     let handle = scene.call.function_handle(&unlinked);
