@@ -280,6 +280,48 @@ fn templates_do_not_make_memory_of_a_number() {
 }
 
 #[test]
+fn deep_templates_are_rendered_or_refused() {
+    // The template engine takes a time for some that grows with the square of their length.
+    for (first, again, count) in [
+        ("a", ".b", 9_900),
+        ("1", "+1", 9_900),
+        ("'a'", "~a", 2_000),
+        ("a", " and a", 2_000),
+        ("a", "|f", 9_900),
+        ("a", "[0]", 6_600),
+        ("a", "()", 9_900),
+        ("a", " is b", 9_900),
+        ("a", "**a", 2_000),
+        ("a", " if a else a", 4_900),
+    ] {
+        let source = format!("{{{{ {first}{} }}}}", again.repeat(count));
+        // Some fail, since there is no such filter, function or test: without an abort.
+        if let Ok(template) = ChatTemplate::new(source) {
+            let _ = template.render(&tokenizer(false), &[], &ChatOptions::default());
+        }
+    }
+    let prefixes = ["- ", "not "].map(|sign| format!("{{{{ {}1 }}}}", sign.repeat(19_000)));
+    let branches = "{% elif a %}".repeat(4_000);
+    let branches = format!("{{% if a %}}{branches}{{% endif %}}");
+    for source in prefixes.into_iter().chain([branches]) {
+        let _ = ChatTemplate::new(source)
+            .map(|template| template.render(&tokenizer(false), &[], &ChatOptions::default()));
+    }
+
+    let long = format!("{{{{ a }}}}\n{{{{ a{} }}}}", ".b".repeat(10_000));
+    let refused = ChatTemplate::new(long).unwrap_err();
+    assert!(
+        matches!(refused, ChatError::Syntax { line: 2, .. }),
+        "{refused}"
+    );
+    // Numbers that the template engine does not compute with.
+    assert!(matches!(
+        fails("{{ 'abc'[::-9223372036854775808] }}"),
+        ChatError::Failed { .. }
+    ));
+}
+
+#[test]
 fn further_fields_do_not_replace_the_role_or_the_text() {
     for name in ["role", "content"] {
         let mut message = Message::new("user", "Hi");

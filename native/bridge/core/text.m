@@ -21,7 +21,7 @@ NSString *mtbi_string(const char *utf8, const char *what, mtb_error **error, con
 NSURL *mtbi_file_url(const char *path, mtb_error **error, const char *function) {
     NSString *name = mtbi_string(path, "the path", error, function);
     if (!name) return nil;
-    /* Foundation takes `~` at the beginning for a home folder, as a shell does. */
+    /* Foundation takes `~` at the beginning for the user's own folder, as a shell does. */
     if ([name hasPrefix:@"~"]) name = [@"./" stringByAppendingString:name];
     return [NSURL fileURLWithPath:name];
 }

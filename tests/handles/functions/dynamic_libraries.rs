@@ -96,7 +96,7 @@ fn libraries_come_back_from_files() {
                 assert_error(made.serialize_to_file("a\0b"), invalid, "NUL");
                 let a_folder = made.serialize_to_file(&folder);
                 assert_error(a_folder, invalid, "is not a regular file");
-                // No home folder.
+                // Not the user's own folder.
                 std::fs::create_dir(folder.join("~")).unwrap();
                 std::env::set_current_dir(&folder).unwrap();
                 made.serialize_to_file("~/x").unwrap();

@@ -39,12 +39,14 @@ pub(super) fn environment(mark: char) -> Environment<'static> {
 
 /// Runs the template `source`.
 pub(super) fn render(source: &str, context: Value, mark: char) -> Result<String, ChatError> {
-    let environment = environment(mark);
-    let mut output = Limited(Vec::new());
-    environment
-        .template_from_str(source)?
-        .render_captured_to(context, &mut output)?;
-    String::from_utf8(output.0).map_err(ChatError::data)
+    limits::with_room(|| {
+        let environment = environment(mark);
+        let mut output = Limited(Vec::new());
+        environment
+            .template_from_str(source)?
+            .render_captured_to(context, &mut output)?;
+        String::from_utf8(output.0).map_err(ChatError::data)
+    })
 }
 
 /// Output that fails where it gets too long.

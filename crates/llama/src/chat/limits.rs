@@ -1,8 +1,18 @@
-//! Limits of what makes memory of a number: one step of a template could ask for more than there is.
+//! Limits of what a template's source may nest, and of what makes memory of a number: one step of a template could ask for more than
+//! there is.
+
+use std::thread;
 
 use minijinja::value::{Kwargs, Rest, Value};
 use minijinja::{Environment, Error, ErrorKind, State, filters};
 use minijinja_contrib::pycompat;
+
+use super::error::ChatError;
+
+/// Words and signs of a template. Those of models have some thousands.
+const MAX_WORDS: usize = 20_000;
+/// Each word may be one more call in the other (`a.b.c`, `a + b + c`), which takes some kilobytes. What is not used takes no memory.
+const STACK: usize = 256 << 20;
 
 /// The largest count, width or precision, and the most digits of one.
 const MAX_COUNT: usize = 9999;
@@ -75,4 +85,44 @@ fn check_fields(format: Option<&str>, begin: char) -> Result<(), Error> {
         true => Err(too_large()),
         false => Ok(()),
     }
+}
+
+/// Refuses a template whose expressions could be nested too deep.
+pub(super) fn check_words(source: &str) -> Result<(), ChatError> {
+    let mut words = 0;
+    let mut is_in_word = false;
+    for (index, line) in source.lines().enumerate() {
+        for character in line.chars() {
+            let is_of_word = character.is_alphanumeric() || character == '_';
+            let is_first = !is_of_word || !is_in_word;
+            words += usize::from(is_first && !character.is_whitespace());
+            is_in_word = is_of_word;
+        }
+        is_in_word = false;
+        if words > MAX_WORDS {
+            return Err(ChatError::Syntax {
+                line: index + 1,
+                message: format!("more than {MAX_WORDS} words and signs"),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// What `work` gives on a stack with room for expressions of so many words. A panic of the template engine is an error too.
+pub(super) fn with_room<T: Send>(
+    work: impl FnOnce() -> Result<T, ChatError> + Send,
+) -> Result<T, ChatError> {
+    thread::scope(|scope| {
+        let builder = thread::Builder::new()
+            .name("chat template".into())
+            .stack_size(STACK);
+        let worker = builder.spawn_scoped(scope, work).map_err(ChatError::data)?;
+        worker.join().unwrap_or_else(|_| {
+            Err(ChatError::Failed {
+                line: 1,
+                message: "the template engine panicked".into(),
+            })
+        })
+    })
 }

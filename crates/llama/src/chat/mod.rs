@@ -8,7 +8,7 @@
 //! whatever could become part of a control token's text in a message: the text itself, a beginning of it at the end of a string,
 //! and an end of it at the beginning. [`ChatTemplate::encode`] looks for control tokens while the marks are there, and then removes
 //! them. (A template that makes other text of a message can still spell a control token: one that joins pieces in another order, or
-//! changes the case of letters.)
+//! changes the case of letters, or puts a message's text into the middle of a control token's.)
 
 mod environment;
 mod error;
@@ -91,7 +91,8 @@ impl ChatTemplate {
     /// [`ChatError::Syntax`].
     pub fn new(source: impl Into<String>) -> Result<Self, ChatError> {
         let source = without_generation(source.into());
-        environment('\0').template_from_str(&source)?;
+        limits::check_words(&source)?;
+        limits::with_room(|| Ok(environment('\0').template_from_str(&source).map(drop)?))?;
         Ok(Self { source })
     }
 
