@@ -149,7 +149,7 @@ static void use_library(void) {
     mtb_library_release(mtb_library_retain(library));
     mtb_library_warnings(library);
     mtb_library_function_name(library, any_size());
-    if (mtb_library_function_count(library) != (device ? 2 : 0)) abort();
+    if (mtb_library_function_count(library) != (device ? 4 : 0)) abort();
     const char *name = one_in(8) ? NULL : any_text();
     verdict v = {0};
     refuse_if(&v, !library || !name, MTB_INVALID_ARGUMENT);
