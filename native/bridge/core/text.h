@@ -11,6 +11,8 @@
 NSString *mtbi_string(const char *utf8, const char *what, mtb_error **error, const char *function);
 /* The URL of a file, autoreleased; nil, with an error, if the path is NULL or not UTF-8. */
 NSURL *mtbi_file_url(const char *path, mtb_error **error, const char *function);
+/* The same for a file that is to be read; MTB_NOT_FOUND if it cannot be. */
+NSURL *mtbi_readable_file_url(const char *path, mtb_error **error, const char *function);
 /* A malloc'd copy; NULL for nil and if there is no memory. */
 char *mtbi_copy_string(NSString *string);
 

@@ -1,7 +1,9 @@
 /* Strings across the boundary. */
 #import "core/text.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What has a label: devices' objects share the property without a protocol for it. */
 @protocol MTBILabelled
@@ -24,6 +26,13 @@ NSURL *mtbi_file_url(const char *path, mtb_error **error, const char *function) 
     /* Foundation takes `~` at the beginning for the user's own folder, as a shell does. */
     if ([name hasPrefix:@"~"]) name = [@"./" stringByAppendingString:name];
     return [NSURL fileURLWithPath:name];
+}
+
+NSURL *mtbi_readable_file_url(const char *path, mtb_error **error, const char *function) {
+    NSURL *url = mtbi_file_url(path, error, function);
+    if (!url || access(path, R_OK) == 0) return url;
+    mtbi_fail(error, function, MTB_NOT_FOUND, "%s: %s", path, strerror(errno));
+    return nil;
 }
 
 char *mtbi_copy_string(NSString *string) {

@@ -7,11 +7,9 @@
 #import "library/library.h"
 #import "metal_bridge_functions.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* The status for Metal's error. What nothing more is known of is a file that is no library, or cannot be written. */
 static mtb_status status_of(NSError *problem) {
@@ -80,12 +78,8 @@ mtb_dynamic_library *mtb_dynamic_library_create_from_file(mtb_device *device, co
     mtbi_error_clear(error);
     MTBI_ENTER
     if (GIVEN(device) || mtbi_check_dynamic_libraries(device, error, __func__)) return NULL;
-    NSURL *url = mtbi_file_url(path, error, __func__);
+    NSURL *url = mtbi_readable_file_url(path, error, __func__);
     if (!url) return NULL;
-    if (access(path, R_OK) != 0) {
-        FAIL(error, MTB_NOT_FOUND, "%s: %s", path, strerror(errno));
-        return NULL;
-    }
     library = start(device, error, __func__);
     if (!library) return NULL;
     NSError *problem = nil;

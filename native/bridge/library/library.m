@@ -8,10 +8,8 @@
 
 #import <dispatch/dispatch.h>
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* The status for Metal's error; `otherwise` if the error has no status of its own. */
 static mtb_status library_status(NSError *problem, mtb_status otherwise) {
@@ -194,12 +192,8 @@ mtb_library *mtb_library_create_from_file(mtb_device *device, const char *path, 
     mtbi_error_clear(error);
     MTBI_ENTER
     if (GIVEN(device)) return NULL;
-    NSURL *url = mtbi_file_url(path, error, __func__);
+    NSURL *url = mtbi_readable_file_url(path, error, __func__);
     if (!url) return NULL;
-    if (access(path, R_OK) != 0) {
-        FAIL(error, MTB_NOT_FOUND, "%s: %s", path, strerror(errno));
-        return NULL;
-    }
     library = start(device, error, __func__);
     if (!library) return NULL;
     NSError *problem = nil;
