@@ -18,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
-use objects::{Flags, Objects};
+use objects::{Flags, Language, Objects};
 use settings::Settings;
 use toolchain::{Missing, Toolchain};
 
@@ -175,6 +175,8 @@ fn build_on_software_metal(root: &Path) -> Result<(), String> {
     let generated = products.join("generated");
     let kernels = embedded::bridge_kernels(&native, &generated)?;
     let mut objects = Objects::new(Some(&toolchain.clang), &products);
+    let objective_c = software.join("precompiled_objc.h");
+    objects.precompile(&objective_c, Language::ObjectiveC, &flags, &includes)?;
     let bridge = native.join("bridge");
     let bridge_includes = [includes.as_slice(), std::slice::from_ref(&bridge)].concat();
     for path in [&bridge, &bridge.join("platform/software_metal"), &kernels] {
@@ -184,7 +186,8 @@ fn build_on_software_metal(root: &Path) -> Result<(), String> {
         link_software_metal(Path::new(&library))?;
     } else {
         let headers = embedded::shading_headers(&software, &generated, &toolchain.clang)?;
-        objects.precompile(&software.join("precompiled.h"), &flags, &includes)?;
+        let cxx = software.join("precompiled.h");
+        objects.precompile(&cxx, Language::Cxx, &flags, &includes)?;
         for path in [&software, &headers] {
             objects.add(path, &flags, &includes)?;
         }

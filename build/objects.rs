@@ -11,7 +11,7 @@ use std::thread;
 use std::time::SystemTime;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Language {
+pub enum Language {
     ObjectiveC,
     C,
     Cxx,
@@ -59,8 +59,8 @@ pub struct Objects {
     compiler: Option<PathBuf>,
     tools: BTreeMap<Language, cc::Tool>,
     out: PathBuf,
-    /// What sources in C++ begin with.
-    precompiled: Option<PathBuf>,
+    /// What the sources of a language begin with.
+    precompiled: BTreeMap<Language, PathBuf>,
     jobs: Vec<Job>,
 }
 
@@ -71,26 +71,32 @@ impl Objects {
             compiler: compiler.map(Path::to_owned),
             tools: BTreeMap::new(),
             out: products.join("objects"),
-            precompiled: None,
+            precompiled: BTreeMap::new(),
             jobs: Vec::new(),
         }
     }
 
-    /// Compiles a header that sources in C++ which are added later include, so that it is parsed once.
+    /// Compiles a header that sources of the language which are added later include, so that it is parsed once.
     pub fn precompile(
         &mut self,
         header: &Path,
+        language: Language,
         flags: &Flags,
         includes: &[PathBuf],
     ) -> Result<(), String> {
-        let mut flags = flags.of(Language::Cxx);
-        flags.extend(["-fpch-instantiate-templates", "-x", "c++-header"].map(str::to_owned));
-        let mut job = self.job(header, Language::Cxx, &flags, includes)?;
+        let mut flags = flags.of(language);
+        let kind = match language {
+            Language::ObjectiveC => ["-x", "objective-c-header"].as_slice(),
+            Language::C => &["-x", "c-header"],
+            Language::Cxx => &["-fpch-instantiate-templates", "-x", "c++-header"],
+        };
+        flags.extend(kind.iter().map(|word| (*word).to_owned()));
+        let mut job = self.job(header, language, &flags, includes)?;
         self.make_folder()?;
         if !job.is_fresh() {
             job.run()?;
         }
-        self.precompiled = Some(job.object);
+        self.precompiled.insert(language, job.object);
         Ok(())
     }
 
@@ -156,11 +162,7 @@ impl Objects {
                 .iter()
                 .map(|folder| format!("-I{}", folder.display())),
         );
-        if let Some(header) = self
-            .precompiled
-            .as_ref()
-            .filter(|_| language == Language::Cxx)
-        {
+        if let Some(header) = self.precompiled.get(&language) {
             command.arg("-include-pch").arg(header);
         }
         command

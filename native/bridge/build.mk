@@ -21,8 +21,11 @@ include $(NATIVE)/software/build.mk
 METAL := $(LIBRARY)
 METAL_KIND = software_metal
 METAL_LDLIBS := $(LIBRARY_LDLIBS)
-OBJC_RUNTIME := $(SOFTWARE_BUILD)/gcc/objc
 METAL_INCLUDES = -I$(SOFTWARE)/include
+# A Mac has modules for what this precompiles.
+OBJC_HEADERS := $(BUILD)/precompiled_objc.pch
+PRECOMPILED_OBJC := -include-pch $(OBJC_HEADERS)
+$(OBJC_HEADERS): PRECOMPILED_FLAGS = $(OBJCFLAGS) $(METAL_INCLUDES)
 STACK_PROBES = $(filter -fstack%,$(NATIVE_FLAGS))
 endif
 
@@ -50,9 +53,9 @@ $(BUILD)/bridge/%.c.o: $(BRIDGE)/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(BRIDGE_INCLUDES) -c $< -o $@
 
-$(BUILD)/bridge/%.m.o: $(BRIDGE)/%.m | $(OBJC_RUNTIME)
+$(BUILD)/bridge/%.m.o: $(BRIDGE)/%.m $(OBJC_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(OBJCFLAGS) $(BRIDGE_INCLUDES) -c $< -o $@
+	$(CC) $(OBJCFLAGS) $(PRECOMPILED_OBJC) $(BRIDGE_INCLUDES) -c $< -o $@
 
 $(BRIDGE_OBJECTS): $(BUILD)/where
 -include $(BRIDGE_OBJECTS:.o=.d)

@@ -43,17 +43,22 @@ LIBRARY := $(SOFTWARE_BUILD)/libSoftwareMetal.a
 VERSION = 0.1.0
 SHARED_LIBRARY := $(SOFTWARE_BUILD)/libSoftwareMetal.so.$(VERSION)
 LIBRARY_LDLIBS := -L$(GCC_OBJC) $(LIBRARIES:%=-l%)
-# With sanitizers each test program is large, and GNU's linker takes seconds for it.
-LIBRARY_LDLIBS += $(if $(and $(SANITIZE),$(wildcard /usr/lib/llvm-$(CLANG_MAJOR)/bin/ld.lld)),-fuse-ld=lld)
+# With sanitizers objects are large, and GNU's linker takes seconds for them.
+LLD := $(if $(SANITIZE),$(wildcard /usr/lib/llvm-$(CLANG_MAJOR)/bin/ld.lld))
+LIBRARY_LDLIBS += $(if $(LLD),-fuse-ld=lld)
 
 # The Makefile that includes this file sets the default goal.
 .DEFAULT_GOAL := all
 
-# precompiled.h, once for each choice of flags: what includes it sets PRECOMPILED_FLAGS for its target. It is compiled again
-# if a standard header or a flag changes.
+# precompiled.h and precompiled_objc.h, once for each choice of flags: what includes one sets PRECOMPILED_FLAGS for its target. It
+# is compiled again if a header or a flag changes.
 %/precompiled.pch: $(SOFTWARE)/precompiled.h $(SOFTWARE)/flags.mk %/where
 	@mkdir -p $(@D)
 	$(CXX) $(filter-out -MMD -MP,$(PRECOMPILED_FLAGS)) -MD -MP -fpch-instantiate-templates -x c++-header $< -o $@
+
+%/precompiled_objc.pch: $(SOFTWARE)/precompiled_objc.h $(SOFTWARE)/flags.mk %/where | $(SOFTWARE_BUILD)/gcc/objc
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -MMD -MP,$(PRECOMPILED_FLAGS)) -MD -MP -x objective-c-header $< -o $@
 
 # Only the objc/ of GCC's headers may be seen: its stdatomic.h breaks clang.
 $(SOFTWARE_BUILD)/gcc/objc:

@@ -294,7 +294,7 @@ void test_diagnostics(std::size_t times) {
 }  // namespace
 
 int main(int count, char **arguments) {
-    const std::size_t times = count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 3000;
+    const std::size_t times = count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 2000;
     const std::string head =
         "kernel void k(device int *p, threadgroup float *q, uint i [[thread_index_in_simdgroup]]) { bfloat h; ";
     for (const std::string &pattern : at_file_scope)
