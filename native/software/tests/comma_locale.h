@@ -13,8 +13,9 @@ static inline bool has_comma(const char *name) {
 
 /* A German locale, but for the kinds of characters and their order, which would take seconds. */
 static inline bool write_locale(const char *folder) {
-    static const char *const categories[] = {"CTYPE", "COLLATE", "IDENTIFICATION", "MONETARY", "NUMERIC", "TIME",
-                                             "MESSAGES", "PAPER", "NAME", "ADDRESS", "TELEPHONE", "MEASUREMENT"};
+    static const char *const categories[] = {"CTYPE",   "COLLATE", "IDENTIFICATION", "MONETARY",
+                                             "NUMERIC", "TIME",    "MESSAGES",       "PAPER",
+                                             "NAME",    "ADDRESS", "TELEPHONE",      "MEASUREMENT"};
     char path[64];
     snprintf(path, sizeof path, "%s/source", folder);
     FILE *file = fopen(path, "w");
@@ -31,7 +32,8 @@ static inline void set_comma_locale(void) {
         if (has_comma(names[i])) return;
     char folder[] = "/tmp/software-metal-locale-XXXXXX", command[160];
     if (mkdtemp(folder) != NULL) {
-        snprintf(command, sizeof command, "localedef -i %s/source -f UTF-8 %s/de_DE.UTF-8 2> /dev/null", folder, folder);
+        snprintf(command, sizeof command, "localedef -i %s/source -f UTF-8 %s/de_DE.UTF-8 2> /dev/null", folder,
+                 folder);
         const bool compiled = write_locale(folder) && system(command) == 0;
         setenv("LOCPATH", folder, 1);
         const bool set = compiled && has_comma("de_DE.UTF-8");
