@@ -20,7 +20,7 @@ TIMES ?= 30
 # Where the software Metal is installed; the library's objects stay below Cargo's folder of products.
 PREFIX ?= /usr/local
 SOFTWARE_METAL = $(MAKE) -C native/software PREFIX="$(abspath $(PREFIX))" BUILD="$(SOFTWARE_METAL_BUILD)"
-PRODUCTS = $(abspath $(or $(CARGO_TARGET_DIR),target))
+PRODUCTS := $(abspath $(or $(CARGO_TARGET_DIR),target))
 SOFTWARE_METAL_BUILD = $(PRODUCTS)/software-metal
 BRIDGE = $(MAKE) -C native/bridge PREFIX="$(abspath $(PREFIX))" BUILD="$(PRODUCTS)/bridge" SOFTWARE_BUILD="$(SOFTWARE_METAL_BUILD)"
 # A Mac needs no software Metal.
@@ -100,8 +100,11 @@ soak: setup-check ## the suites of SUITES, TIMES times with all cores busy: what
 large: setup ## operations on more than 2^31 and 2^32 elements (not in CI: half an hour, and 9 GiB of memory)
 	cargo test --test ops -- --ignored --test-threads=1 tensor::large
 
+# Both install one software Metal, built once, and apart from the one that `make install-software-metal` installs.
+standalone: export QUICKLY = yes
+standalone: export CARGO_TARGET_DIR := $(PRODUCTS)/standalone
 standalone: setup-check ## programs of users against an installed software Metal and an installed bridge
-	native/software/tests/standalone/run "$(SOFTWARE_METAL_BUILD)"
+	native/software/tests/standalone/run "$(CARGO_TARGET_DIR)/software-metal"
 	tests/native/installed/run
 
 install-software-metal: setup-software ## the software Metal by itself, without Rust: headers, libraries, pkg-config below PREFIX

@@ -1,9 +1,11 @@
 /* Generated programs in which lanes part in every way, with lane functions in between, against a model. The model
  * executes each statement for all lanes together, as a GPU does: under a mask, with the variables of inactive lanes
- * kept. In the second half of the programs lanes also wait for stores to shared memory, which must change nothing. */
+ * kept. After the first twenty programs lanes also wait for stores to shared memory, which must change nothing.
+ * `divergence_programs_test N` runs N programs, up to the next multiple of twenty. */
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
@@ -13,7 +15,7 @@
 
 namespace {
 
-constexpr uint32_t lanes = 32, variables = 3, programs = 80, programs_together = 40;
+constexpr uint32_t lanes = 32, variables = 3, programs_together = 20;
 using mask = uint32_t;
 using values = std::array<uint32_t, lanes>;
 
@@ -403,7 +405,8 @@ private:
 
 }  // namespace
 
-int main() {
+int main(int count, char **arguments) {
+    const uint32_t programs = count > 1 ? uint32_t(std::strtoul(arguments[1], nullptr, 10)) : 2 * programs_together;
     for (uint32_t first = 0; first < programs; first += programs_together) {
         const char *const share = "m[lane ^ 1] += a; if (lane % 3 == 1) m[lane] = m[lane ^ 1];";
         std::string source = "#define SHARE " + std::string(first != 0 ? share : "") +

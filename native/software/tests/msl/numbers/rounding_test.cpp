@@ -1,6 +1,7 @@
 // Results of halves and bfloats that are rounded once, and sums of squares that halves cannot hold on the way.
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <random>
 #include <vector>
 
@@ -58,7 +59,7 @@ std::vector<uint16_t> triples(const format &type, size_t count, uint32_t seed) {
     return bits;
 }
 
-void test_fma(const format &type, smtl_math_mode mode) {
+void test_fma(const format &type, smtl_math_mode mode, uint32_t seed) {
     const std::string name = type.name;
     metal_program program("kernel void run(device const packed_" + name + "3 *x, device " + name + "2 *y, uint i " +
                               "[[thread_position_in_grid]]) {\n" + name + "3 v = x[i];\n" + "y[i] = " + name +
@@ -67,21 +68,19 @@ void test_fma(const format &type, smtl_math_mode mode) {
                           mode);
     constexpr size_t count = size_t(1) << 20;
     int wrong = 0;
-    for (uint32_t seed = 1; seed <= 3; ++seed) {
-        std::vector<uint16_t> x = triples(type, count, seed), y(2 * count);
-        if (!CHECK(launch(program.kernel("run")).buffer(0, x).buffer(1, y).run({count}, {256}).empty())) return;
-        for (size_t i = 0; i < count; ++i) {
-            const double exact = type.value(x[3 * i]) * type.value(x[3 * i + 1]) + type.value(x[3 * i + 2]);
-            const int wanted = type.fma(x[3 * i], x[3 * i + 1], x[3 * i + 2]);
-            for (size_t k = 0; k < 2; ++k) {
-                const int got = y[2 * i + k];
-                if (std::isnan(exact) ? std::isnan(type.value(got)) : got == wanted) continue;
-                // The fast mode ignores the sign of zero.
-                if (mode == SMTL_MATH_FAST && ((got | wanted) & 0x7fff) == 0) continue;
-                if (++wrong <= 5)
-                    std::fprintf(stderr, "%s: fma(%04x, %04x, %04x) is %04x, not %04x\n", type.name, x[3 * i],
-                                 x[3 * i + 1], x[3 * i + 2], unsigned(got), unsigned(wanted));
-            }
+    std::vector<uint16_t> x = triples(type, count, seed), y(2 * count);
+    if (!CHECK(launch(program.kernel("run")).buffer(0, x).buffer(1, y).run({count}, {256}).empty())) return;
+    for (size_t i = 0; i < count; ++i) {
+        const double exact = type.value(x[3 * i]) * type.value(x[3 * i + 1]) + type.value(x[3 * i + 2]);
+        const int wanted = type.fma(x[3 * i], x[3 * i + 1], x[3 * i + 2]);
+        for (size_t k = 0; k < 2; ++k) {
+            const int got = y[2 * i + k];
+            if (std::isnan(exact) ? std::isnan(type.value(got)) : got == wanted) continue;
+            // The fast mode ignores the sign of zero.
+            if (mode == SMTL_MATH_FAST && ((got | wanted) & 0x7fff) == 0) continue;
+            if (++wrong <= 5)
+                std::fprintf(stderr, "%s: fma(%04x, %04x, %04x) is %04x, not %04x\n", type.name, x[3 * i], x[3 * i + 1],
+                             x[3 * i + 2], unsigned(got), unsigned(wanted));
         }
     }
     CHECK(wrong == 0);
@@ -114,11 +113,11 @@ kernel void run(device float *out) {
 
 }  // namespace
 
-int main() {
-    for (const format &type : formats) {
-        test_fma(type, SMTL_MATH_SAFE);
-        test_fma(type, SMTL_MATH_FAST);
-    }
+// `rounding_test N` tries N times as many numbers.
+int main(int count, char **arguments) {
+    const uint32_t rounds = count > 1 ? uint32_t(std::strtoul(arguments[1], nullptr, 10)) : 1;
+    for (uint32_t seed = 1; seed <= 2 * rounds; ++seed)
+        for (const format &type : formats) test_fma(type, seed % 2 ? SMTL_MATH_SAFE : SMTL_MATH_FAST, seed);
     test_lengths();
     return check::report("msl/numbers/rounding_test");
 }
