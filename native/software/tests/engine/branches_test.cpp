@@ -339,8 +339,9 @@ int main() {
     };
     const auto result = [&](metal_program &program, const std::string &name) { return results(program, name, 1); };
     const std::string head = parameters;
-    /* Compiled together, which takes a quarter of the time; each has its own counters. */
-    constexpr std::size_t most = 16;
+    /* Compiled together, which takes a quarter of the time, and less than more of them would; each has its own
+     * counters. */
+    constexpr std::size_t most = 8;
     for (std::size_t first = 0; first < ways.size(); first += most) {
         const std::size_t count = std::min(most, ways.size() - first);
         std::string helpers, code;
