@@ -6,10 +6,12 @@
 #include <cstring>
 #include <vector>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "include/SoftwareMetal/SoftwareMetal.h"
 #include "json.h"
+#include "support/file_limit.h"
 #include "support/settings.h"
 
 namespace smtl::profile {
@@ -68,12 +70,11 @@ std::string registry::text() const {
 
 void registry::write_file() const {
     const std::string name = file_name(), contents = text();
-    std::FILE *const file = std::fopen(name.c_str(), "we");
-    const bool written = file != nullptr && std::fwrite(contents.data(), 1, contents.size(), file) == contents.size();
-    const bool closed = file != nullptr && std::fclose(file) == 0;
-    if (!written || !closed)
+    const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    const int cause = file < 0 ? errno : smtl_write_and_close(file, contents.data(), contents.size());
+    if (cause != 0)
         std::fprintf(stderr, "software Metal: SOFTWARE_METAL_PROFILE: cannot write %s: %s\n", name.c_str(),
-                     std::strerror(errno));
+                     std::strerror(cause));
 }
 
 }  // namespace smtl::profile

@@ -8,6 +8,10 @@
  * nobody writes to, and a device that has no end, are never read. */
 NSData *SMTLReadFile(NSString *path);
 
+/* Puts a new file in the place of what `path` names, at once: nobody sees a part of it. nil, or why that is not
+ * possible: an autoreleased text that names the file. The file has the rights of the one before it. */
+NSString *SMTLWriteFile(NSString *path, NSData *data);
+
 /* What an error says of a file that cannot be read. */
 #define SMTL_UNREADABLE @"no such file, not a regular file, or it cannot be read"
 

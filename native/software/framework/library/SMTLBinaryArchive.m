@@ -213,9 +213,9 @@ static NSString *name_of(SMTLFunction *function, SMTLLinking *linking, char **lo
 
 - (BOOL)serializeToURL:(NSURL *)url error:(NSError **)error {
     SMTL_REQUIRE([url isFileURL], "-[MTLBinaryArchive serializeToURL:error:]", @"the URL must name a file");
-    if (![[self serialized] writeToFile:[url path] atomically:YES]) {
-        NSString *text = [NSString stringWithFormat:@"%@ cannot be written", [url path]];
-        SMTLStoreError(error, archive_error(MTLBinaryArchiveErrorInternalError, text));
+    NSString *refused = SMTLWriteFile([url path], [self serialized]);
+    if (refused != nil) {
+        SMTLStoreError(error, archive_error(MTLBinaryArchiveErrorInternalError, refused));
         return NO;
     }
     SMTLStoreError(error, nil);

@@ -63,9 +63,9 @@ static id refuse(NSError **error, MTLDynamicLibraryError code, NSString *name, N
     SMTL_REQUIRE([url isFileURL], "-[MTLDynamicLibrary serializeToURL:error:]", @"the URL must name a file");
     NSMutableArray *names = [NSMutableArray array];
     for (SMTLDynamicLibrary *other in _library->_libraries) [names addObject:[other installName]];
-    if (![SMTLWriteContainer(_library->_source, _library->_options, names) writeToFile:[url path] atomically:YES]) {
-        refuse(error, MTLDynamicLibraryErrorInvalidFile, [self installName],
-               [NSString stringWithFormat:@"%@ cannot be written", [url path]]);
+    NSString *refused = SMTLWriteFile([url path], SMTLWriteContainer(_library->_source, _library->_options, names));
+    if (refused != nil) {
+        refuse(error, MTLDynamicLibraryErrorInvalidFile, [self installName], refused);
         return NO;
     }
     SMTLStoreError(error, nil);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +14,8 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+
+#include "support/file_limit.h"
 
 namespace smtl::msl {
 
@@ -52,28 +53,6 @@ std::optional<std::string> read_all(int file, std::size_t most) {
     if (!read_pieces(file, most, [&](std::string_view piece) { bytes += piece; })) return std::nullopt;
     return bytes;
 }
-
-// While one lives, a write beyond the process's limit for files is an error to this thread and no signal.
-class FileLimitSignal {
-public:
-    FileLimitSignal() {
-        sigemptyset(&signal_);
-        sigaddset(&signal_, SIGXFSZ);
-        pthread_sigmask(SIG_BLOCK, &signal_, &before_);
-    }
-    FileLimitSignal(const FileLimitSignal &) = delete;
-    FileLimitSignal &operator=(const FileLimitSignal &) = delete;
-    ~FileLimitSignal() {
-        const int cause = errno;
-        const timespec now = {};
-        if (!sigismember(&before_, SIGXFSZ)) (void)sigtimedwait(&signal_, nullptr, &now);
-        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-        errno = cause;
-    }
-
-private:
-    sigset_t signal_, before_;
-};
 
 bool is_of_kind(int file, mode_t kind) {
     struct stat status;
@@ -122,19 +101,9 @@ std::optional<std::string> read_file(const std::string &path, std::size_t most) 
 bool write_file(const std::string &path, std::string_view bytes) {
     const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0) return false;
-    const FileLimitSignal refused;
-    while (!bytes.empty()) {
-        const ssize_t count = ::write(file, bytes.data(), bytes.size());
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) {
-            const int cause = errno;
-            close(file);
-            errno = cause;
-            return false;
-        }
-        bytes.remove_prefix(static_cast<std::size_t>(count));
-    }
-    return close(file) == 0;
+    const int cause = smtl_write_and_close(file, bytes.data(), bytes.size());
+    if (cause != 0) errno = cause;
+    return cause == 0;
 }
 
 std::vector<std::string> folders_of(std::string_view list) {

@@ -1,6 +1,9 @@
 /* Binary archives: filled, written, read again and used in place of the compiler; damaged ones are refused. */
 #include "framework_kernels.h"
 
+#include <sys/resource.h>
+#include <sys/stat.h>
+
 static NSString *folder;
 
 static id<MTLBinaryArchive> make_archive(NSString *path, NSError **error) {
@@ -95,6 +98,56 @@ static void test_damage(void) {
     [library release];
 }
 
+/* What `write` says of a file that cannot be written, and that nothing is left of it. */
+static void check_refused(BOOL (^write)(NSURL *url, NSError **error), NSString *path, NSString *reason) {
+    NSError *error = nil;
+    CHECK(!write([NSURL fileURLWithPath:path], &error));
+    CHECK([[error localizedDescription] rangeOfString:path].length > 0);
+    CHECK([[error localizedDescription] rangeOfString:reason].length > 0);
+}
+
+static void check_writes(BOOL (^write)(NSURL *url, NSError **error), NSString *name) {
+    NSString *path = [folder stringByAppendingPathComponent:name];
+    check_refused(write, [path stringByAppendingPathComponent:@"file"], @"No such file or directory");
+    CHECK([@"before" writeToFile:path atomically:NO encoding:NSUTF8StringEncoding error:NULL]);
+    CHECK(chmod([path UTF8String], 0640) == 0);
+    check_refused(write, [path stringByAppendingPathComponent:@"file"], @"Not a directory");
+    /* A file beyond the process's limit would be the end of the process. */
+    struct rlimit before;
+    getrlimit(RLIMIT_FSIZE, &before);
+    struct rlimit low = before;
+    low.rlim_cur = 16;
+    setrlimit(RLIMIT_FSIZE, &low);
+    check_refused(write, path, @"File too large");
+    setrlimit(RLIMIT_FSIZE, &before);
+    CHECK([[NSString stringWithContentsOfFile:path encoding:NSUTF8StringEncoding error:NULL] isEqual:@"before"]);
+    struct stat status;
+    CHECK(write([NSURL fileURLWithPath:path], NULL) && stat([path UTF8String], &status) == 0);
+    CHECK(status.st_size > 16 && (status.st_mode & 0777) == 0640);
+    NSString *longest = [@"" stringByPaddingToLength:255 withString:@"x" startingAtIndex:0];
+    CHECK(write([NSURL fileURLWithPath:[folder stringByAppendingPathComponent:longest]], NULL));
+}
+
+static void test_files_that_cannot_be_written(void) {
+    id<MTLBinaryArchive> archive = make_archive(nil, NULL);
+    id<MTLLibrary> library = make_library();
+    CHECK([archive addComputePipelineFunctionsWithDescriptor:describe(library, @"add", nil) error:NULL]);
+    const NSUInteger files = [[[NSFileManager defaultManager] contentsOfDirectoryAtPath:folder error:NULL] count];
+    check_writes(^BOOL(NSURL *url, NSError **error) { return [archive serializeToURL:url error:error]; }, @"archive");
+    MTLCompileOptions *options = [[[MTLCompileOptions alloc] init] autorelease];
+    [options setLibraryType:MTLLibraryTypeDynamic];
+    [options setInstallName:@"/one"];
+    id<MTLLibrary> source = [device newLibraryWithSource:@"int one() { return 1; }" options:options error:NULL];
+    id<MTLDynamicLibrary> one = [device newDynamicLibrary:source error:NULL];
+    check_writes(^BOOL(NSURL *url, NSError **error) { return [one serializeToURL:url error:error]; }, @"library");
+    /* Two of a name of their own and one of the longest name: nothing is left of what was refused. */
+    CHECK([[[NSFileManager defaultManager] contentsOfDirectoryAtPath:folder error:NULL] count] == files + 3);
+    [one release];
+    [source release];
+    [library release];
+    [archive release];
+}
+
 int main(void) {
     @autoreleasepool {
         char path[] = "/tmp/framework_archives_XXXXXX";
@@ -104,6 +157,7 @@ int main(void) {
         queue = [device newCommandQueue];
         RUN(test_round_trip);
         RUN(test_damage);
+        RUN(test_files_that_cannot_be_written);
         [queue release];
         CHECK([[NSFileManager defaultManager] removeFileAtPath:folder handler:nil]);
     }
