@@ -5,6 +5,9 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "msl/source/declarators.h"
 
 namespace smtl::msl {
 namespace {
@@ -25,24 +28,84 @@ bool has_linkage(const Source &source, const Declaration &declaration) {
     return std::find(scope.begin(), scope.end(), "") == scope.end();
 }
 
+// The type of a parameter as it is spelled, without what does not tell overloads apart: its name and a default
+// argument.
+std::string spelled_type(const Source &source, Range range) {
+    const Declarator declarator = read_parameter(source, range).declarator;
+    std::string type;
+    for (Index i = range.begin; i < range.end && !source[i].is("="); i = i + 1)
+        if (source.opens_attribute(i))
+            i = source.skip_group(i, range.end) - 1;
+        else if (i != declarator.name || declarator.name == 0)
+            type += std::string(source[i].text) + " ";
+    return type == "void " ? "" : type;
+}
+
+using Types = std::vector<std::string>;
+Types spelled_types(const Source &source, const Declaration &declaration) {
+    Types types;
+    if (!declaration.parameters) return types;
+    for (const Range part : source.split_commas(*declaration.parameters))
+        if (std::string type = spelled_type(source, part); !type.empty()) types.push_back(std::move(type));
+    return types;
+}
+
+// What prototypes say of the functions that are defined elsewhere in the source. Each overload has a prototype of its
+// own.
+class Prototypes {
+public:
+    Prototypes(const Source &source, const Declarations &declarations) : source_(source) {
+        for (const Declaration &declaration : declarations) {
+            if (declaration.member || !declaration.parameters) continue;
+            Overloads &overloads = named_[full_name(source, declaration)];
+            if (declaration.kind == DeclarationKind::function)
+                overloads.defined.push_back(spelled_types(source, declaration));
+            else if (declaration.kind == DeclarationKind::prototype)
+                if (const std::string_view written = visibility(source, declaration); !written.empty())
+                    overloads.declared.push_back({spelled_types(source, declaration), written});
+        }
+    }
+
+    // The visibility that the function's prototype has; empty: none is written.
+    std::string_view visibility_of(const Declaration &function) const {
+        const Overloads &overloads = named_.at(full_name(source_, function));
+        const Types types = spelled_types(source_, function);
+        for (const Declared &declared : overloads.declared)
+            if (declared.types == types) return declared.visibility;
+        // One type may be spelled in two ways, such as `uint` and `unsigned`: then no other function is meant.
+        for (const Declared &declared : overloads.declared)
+            if (declared.types.size() == types.size() && std::find(overloads.defined.begin(), overloads.defined.end(),
+                                                                   declared.types) == overloads.defined.end())
+                return declared.visibility;
+        return {};
+    }
+
+private:
+    struct Declared {
+        Types types;
+        std::string_view visibility;
+    };
+    struct Overloads {
+        std::vector<Declared> declared;
+        std::vector<Types> defined;
+    };
+
+    const Source &source_;
+    std::map<std::string, Overloads> named_;
+};
+
 }  // namespace
 
 void mark_exported_functions(Source &source, const Declarations &declarations, Exports exports) {
     if (exports == Exports::none || source.checking()) return;
-    std::map<std::string, std::string_view> declared;
-    for (const Declaration &declaration : declarations)
-        if (declaration.kind == DeclarationKind::prototype && !declaration.member)
-            if (const std::string_view written = visibility(source, declaration); !written.empty())
-                declared.emplace(full_name(source, declaration), written);
+    const Prototypes prototypes(source, declarations);
     for (const Declaration &declaration : declarations) {
         if (declaration.kind != DeclarationKind::function || declaration.body.empty() || declaration.erased ||
             declaration.kernel || declaration.member || declaration.template_parameters ||
             !has_linkage(source, declaration))
             continue;
         std::string_view written = visibility(source, declaration);
-        if (const auto known = declared.find(full_name(source, declaration));
-            written.empty() && known != declared.end())
-            written = known->second;
+        if (written.empty()) written = prototypes.visibility_of(declaration);
         const bool shown = written.empty() ? exports == Exports::all : written == "\"default\"";
         if (!shown) continue;
         Index at = declaration.begin;

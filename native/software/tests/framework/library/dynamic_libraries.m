@@ -154,6 +154,16 @@ static void test_mistakes(void) {
     CHECK_RAISES("is not a dynamic library", pipeline_of(library, @"call", one(library), NULL));
 }
 
+/* A variable's value that the optimiser computes, and no constant expression. */
+static void test_computed_variables(void) {
+    NSString *text = @"static int sum(int n) { int s = 0; for (int i = 0; i < n; i++) s += i * i; return s; }\n"
+                      "constant int thirty = sum(5); constant int table[2] = {sum(2), sum(3)};\n"
+                      "int changed(int x) { return thirty + table[x & 1]; } float changed(float x) { return 0; }\n";
+    id<MTLLibrary> library = compile(kernel_source, options_of(nil, one(dynamic(text, @"/computed", nil))));
+    const int *results = results_of(pipeline_of(library, @"call", nil, NULL));
+    CHECK(results[0] == 31 && results[1] == 35);
+}
+
 static void test_order(void) {
     id<MTLDynamicLibrary> tools = dynamic(tools_source, @"/tools", nil);
     id<MTLDynamicLibrary> other = dynamic(@"int changed(int x) { return -x; }", @"/other", nil);
@@ -199,6 +209,27 @@ static void test_visibility(void) {
     CHECK(results_of(pipeline_of(kernels, @"a", nil, NULL))[1] == 5);
     CHECK(pipeline_of(kernels, @"b", nil, &error) == nil);
     CHECK(contains([error localizedDescription], @"'changed(float)'"));
+    /* Nor does the prototype of one, whose types may be spelled in another way than the definition's. */
+    text = @"__attribute__((visibility(\"hidden\"))) float changed(float);\n"
+            "__attribute__((visibility(\"hidden\"))) int missing(thread const unsigned &, int x = 1);\n"
+            "float changed(float x) { return 1; } int changed(int x) { return int(changed(0.5f)) + 4; }\n"
+            "int missing(thread const uint &a, int b) { return b; } int missing(int x) { return x; }\n";
+    library = dynamic(text, @"/prototypes", nil);
+    text =
+        [NSString stringWithFormat:@"%@ int missing(int x); int missing(thread const uint &a, int b);\n"
+                                    "kernel void a(device int *v [[buffer(0)]], uint i [[thread_position_in_grid]]) {"
+                                    "v[i] = changed(1) + missing(2); }\n"
+                                    "kernel void b(device int *v [[buffer(0)]], uint i [[thread_position_in_grid]]) {"
+                                    "v[i] = int(changed(1.0f)); }\n"
+                                    "kernel void c(device int *v [[buffer(0)]], uint i [[thread_position_in_grid]]) {"
+                                    "v[i] = missing(i, 1); }",
+                                   @"int changed(int); float changed(float);"];
+    kernels = compile(text, options_of(nil, one(library)));
+    CHECK(results_of(pipeline_of(kernels, @"a", nil, NULL))[1] == 7);
+    CHECK(pipeline_of(kernels, @"b", nil, &error) == nil);
+    CHECK(contains([error localizedDescription], @"'changed(float)'"));
+    CHECK(pipeline_of(kernels, @"c", nil, &error) == nil);
+    CHECK(contains([error localizedDescription], @"'missing(unsigned int const&, int)'"));
 }
 
 static NSURL *file_of(NSString *name) { return [NSURL fileURLWithPath:[folder stringByAppendingPathComponent:name]]; }
@@ -350,6 +381,7 @@ int main(void) {
         if (!again) {
             CHECK([device supportsDynamicLibraries]);
             RUN(test_mistakes);
+            RUN(test_computed_variables);
             RUN(test_order);
             RUN(test_visibility);
             RUN(test_files);

@@ -112,6 +112,46 @@ static void test_archives(void) {
     CHECK([device newComputePipelineStateWithDescriptor:descriptor options:only reflection:NULL error:&error] == nil);
 }
 
+static id<MTLFunction> constants_of(NSString *text, NSString *name, const int *first, const bool *second) {
+    NSString *head = @"constant int c [[function_constant(0)]]; constant bool d [[function_constant(1)]];\n"
+                      "constant int given = is_function_constant_defined(d) ? 100 : 0;\n";
+    id<MTLLibrary> source = [[device newLibraryWithSource:[head stringByAppendingString:text] options:nil
+                                                    error:NULL] autorelease];
+    MTLFunctionConstantValues *values = [[[MTLFunctionConstantValues alloc] init] autorelease];
+    [values setConstantValue:first type:MTLDataTypeInt atIndex:0];
+    if (second != NULL) [values setConstantValue:second type:MTLDataTypeBool atIndex:1];
+    id<MTLFunction> function = [[source newFunctionWithName:name constantValues:values error:NULL] autorelease];
+    CHECK(function != nil);
+    return function;
+}
+
+/* Functions that are linked have the constants of one name and of one index each for themselves. */
+static void test_constants(void) {
+    const int one = 1, two = 2;
+    const bool yes = true;
+    id<MTLFunction> linked =
+        constants_of(@"[[visible]] int constants() { return c + given; }", @"constants", &two, NULL);
+    id<MTLFunction> kernel =
+        constants_of(@"[[visible]] int constants(); kernel void both(device int *values [[buffer(0)]], uint i "
+                      "[[thread_position_in_grid]]) { values[i] = constants() + 10 * (c + given); }",
+                     @"both", &one, &yes);
+    MTLLinkedFunctions *functions = [MTLLinkedFunctions linkedFunctions];
+    [functions setPrivateFunctions:[NSArray arrayWithObject:linked]];
+    MTLComputePipelineDescriptor *descriptor = [[[MTLComputePipelineDescriptor alloc] init] autorelease];
+    [descriptor setComputeFunction:kernel];
+    [descriptor setLinkedFunctions:functions];
+    NSError *error = nil;
+    id<MTLComputePipelineState> pipeline = [[device newComputePipelineStateWithDescriptor:descriptor
+                                                                                  options:MTLPipelineOptionNone
+                                                                               reflection:NULL
+                                                                                    error:&error] autorelease];
+    if (pipeline == nil) fprintf(stderr, "%s\n", [[error localizedDescription] UTF8String]);
+    CHECK(pipeline != nil);
+    id<MTLBuffer> values = [make_ints(COUNT, 0, 0) autorelease];
+    CHECK(launch(pipeline, values, nil, 0) == nil);
+    CHECK(((int *)[values contents])[0] == 2 + 10 * 101);
+}
+
 static void test_argument_buffers(void) {
     NSArray *functions = [NSArray arrayWithObject:function_of(library, @"doubled")];
     id<MTLComputePipelineState> pipeline = linked_pipeline(@"nested", functions, NULL);
@@ -159,6 +199,7 @@ int main(void) {
         RUN(test_bindings_of_the_other_kind);
         RUN(test_inherited_bindings);
         RUN(test_archives);
+        RUN(test_constants);
         RUN(test_argument_buffers);
         RUN(test_reflection);
         end_function_tables();
