@@ -31,6 +31,7 @@ struct Rows<'a> {
 impl Ops {
     /// `y = x / sqrt(mean(x^2) + epsilon) * weight` for each row (Zhang and Sennrich 2019, arXiv:1910.07467): `x` and `y` are
     /// `[rows, columns]`, `weight` is `[columns]`, all f32. `y` may be `x`. Kernel `rms_norm`.
+    /// The sum of the squares is f32, as in ggml: it is infinity for rows with values above 1.8e19 or so, and `y` is 0 then.
     ///
     /// # Errors
     ///
