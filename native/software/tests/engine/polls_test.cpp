@@ -95,11 +95,11 @@ kernel void patient(device uint *x [[buffer(0)]], device atomic_uint *never [[bu
     while (atomic_load_explicit(never, memory_order_relaxed) == 0 && rounds < patience) ++rounds;
     x[i] = rounds;
 }
-kernel void toggles(device uint *left [[buffer(0)]], device atomic_uint *turn [[buffer(1)]], uint group [[threadgroup_position_in_grid]]) {
+kernel void toggles(device uint *count [[buffer(0)]], device atomic_uint *turn [[buffer(1)]], device atomic_uint *end [[buffer(2)]], uint group [[threadgroup_position_in_grid]]) {
     for (bool done = false; !done;) {
         while (atomic_load_explicit(turn, memory_order_relaxed) != group) {}
-        done = left[group] == 0;
-        left[group] -= done ? 0 : 1;
+        done = atomic_load_explicit(end, memory_order_relaxed) != 0;
+        count[group] += 1;
         atomic_store_explicit(turn, 1u - group, memory_order_relaxed);
     }
 }
@@ -189,12 +189,18 @@ void large_launches_at_once(metal_program &program) {
     for (std::thread &one : launches) one.join();
 }
 
-/* What threads tell each other, and how often, is in memory alone: nothing changes on their stacks for seconds. */
+/* What threads tell each other, and how often, is in memory alone: nothing changes on their stacks for two seconds. How
+ * often they take turns in that time depends on who else has the processor. */
 void goes_on_in_memory(metal_program &program) {
-    constexpr uint32_t rounds = 2000000;
-    std::vector<uint32_t> left = {rounds, rounds}, turn(1);
-    CHECK(launch(program.kernel("toggles")).buffer(0, left).buffer(1, turn).run({2}, {1}).empty());
-    CHECK(left == std::vector<uint32_t>(2));
+    std::vector<uint32_t> count(2), turn(1), end(1);
+    const smtl_kernel *const kernel = program.kernel("toggles");
+    std::thread clock([&end] {
+        std::this_thread::sleep_for(std::chrono::seconds(2));
+        __atomic_store_n(&end[0], 1u, __ATOMIC_RELAXED);
+    });
+    CHECK(launch(kernel).buffer(0, count).buffer(1, turn).buffer(2, end).run({2}, {1}).empty());
+    CHECK(count[0] > 0 && count[1] > 0 && count[0] - count[1] + 1 <= 2);
+    clock.join();
 }
 
 /* For a second and more nothing changes, but a thread computes. */
@@ -284,11 +290,14 @@ int main() {
         large_threadgroups(program, 15);
         across_threadgroups(program, 128);
     }));
+    /* Without a limit of time: others may have the processor. */
+    CHECK(with_settings({{"SOFTWARE_METAL_TIMEOUT", "0"}}, [](metal_program &program) {
+        goes_on_in_memory(program);
+        waits_with_an_end(program);
+    }));
     metal_program program(source);
     within_a_threadgroup(program);
     across_threadgroups(program, 16);
-    goes_on_in_memory(program);
-    waits_with_an_end(program);
     what_polls(program);
     faults(program);
     nobody_comes(program);
