@@ -98,6 +98,16 @@ fn each_figure_leads_to_its_advice() {
     kernel.accesses[0].misaligned = 10;
     assert_eq!(advice(kernel), [(Advice::Align, 50.0)]);
 
+    // 100 turns, where 10 would do.
+    let mut kernel = strided();
+    kernel.accesses[0].object.space = Space::Threadgroup;
+    kernel.accesses[0].lines_of_64 = 0;
+    kernel.accesses[0].lines_of_128 = 0;
+    kernel.accesses[0].least_lines_of_128 = 0;
+    kernel.accesses[0].turns = 100;
+    kernel.accesses[0].least_turns = 10;
+    assert_eq!(advice(kernel), [(Advice::AvoidBankConflicts, 90.0)]);
+
     let mut kernel = strided();
     kernel.threads = 80;
     assert_eq!(
