@@ -183,7 +183,9 @@ pub use metal::device::{Device, DeviceLimits, GpuFamily, Size, is_available};
 pub use metal::device_position::{DeviceLocation, DevicePosition, PeerGroup};
 pub use metal::event::{SharedEvent, WeakSharedEvent};
 pub use metal::function_constants::{ConstantValue, FunctionConstantValues};
-pub use metal::functions::descriptor::{ComputePipelineDescriptor, LinkedFunctions};
+pub use metal::functions::descriptor::{
+    ComputePipelineDescriptor, ForwardProgressUsage, LinkedFunctions,
+};
 pub use metal::functions::dynamic_library::DynamicLibrary;
 pub use metal::functions::table::{FunctionHandle, VisibleFunctionTable};
 pub use metal::guards::{ReadGuard, WriteGuard};

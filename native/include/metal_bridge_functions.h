@@ -53,6 +53,14 @@ mtb_status mtb_dynamic_library_serialize(mtb_dynamic_library *library, const cha
 
 /* ------------------------------------------------------------------------------------- linked functions */
 
+/* MTLForwardProgressUsage (macOS 27): how Metal schedules kernels that block across SIMD-groups. */
+typedef enum mtb_forward_progress_usage {
+    /* Metal chooses. */
+    MTB_FORWARD_PROGRESS_AUTOMATIC = 0,
+    MTB_FORWARD_PROGRESS_WEAK = 1,
+    MTB_FORWARD_PROGRESS_SIMD_GROUP_PARALLEL = 2
+} mtb_forward_progress_usage;
+
 /* MTLComputePipelineDescriptor. Zeroes are the defaults, but for the kernel. */
 typedef struct mtb_pipeline_descriptor {
     /* computeFunction. */
@@ -70,13 +78,18 @@ typedef struct mtb_pipeline_descriptor {
     size_t preloaded_library_count;
     /* maxCallStackDepth: how deep calls through pointers are nested. Zero is Metal's default, 1. */
     size_t max_call_stack_depth;
+    /* forwardProgressUsage (macOS 27). */
+    mtb_forward_progress_usage forward_progress_usage;
 } mtb_pipeline_descriptor;
 
 /* newComputePipelineStateWithDescriptor:options:reflection:error:. What mtb_pipeline_create and
  * mtb_pipeline_create_for_indirect_commands say; MTB_INVALID_ARGUMENT for a linked function that is not [[visible]],
  * MTB_WRONG_DEVICE, MTB_COMPILE_FAILED if a function that a kernel calls by name is nowhere, MTB_UNSUPPORTED for linked
- * functions if the device has no function pointers, and for private ones before macOS 12. */
+ * functions if the device has no function pointers, for private ones before macOS 12, and for a forward progress usage
+ * that is not automatic before macOS 27. */
 mtb_pipeline *mtb_pipeline_create_with_descriptor(const mtb_pipeline_descriptor *descriptor, mtb_error **error);
+/* forwardProgressUsage (macOS 27). MTB_FORWARD_PROGRESS_AUTOMATIC for NULL, and where the system does not say. */
+mtb_forward_progress_usage mtb_pipeline_forward_progress_usage(const mtb_pipeline *pipeline);
 
 /* functionHandleWithFunction:. It keeps the pipeline. MTB_NOT_FOUND for a function that is not among `linked_functions`
  * of the pipeline. */

@@ -9,6 +9,7 @@ use crate::error::{Error, Failure, Result};
 use crate::metal::buffer::StorageMode;
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
+use crate::metal::functions::descriptor::ForwardProgressUsage;
 use crate::metal::pipeline::ComputePipeline;
 use crate::metal::queue::CommandQueue;
 
@@ -21,6 +22,9 @@ pub enum GridSyncSupport {
     Barrier {
         /// The most threadgroups that a probe has seen together.
         resident: usize,
+        /// What the system says of the progress of SIMD-groups that are resident (macOS 27).
+        /// [`Automatic`](ForwardProgressUsage::Automatic): nothing, so that the probe alone speaks for the barrier.
+        forward_progress: ForwardProgressUsage,
     },
     /// By dispatches one after another alone: [`dispatch_phases`].
     Phases(WhyPhases),
@@ -32,6 +36,9 @@ pub enum GridSyncSupport {
 pub enum WhyPhases {
     /// The system's compiler has no Metal 3.2, whose fences `grid_group` needs.
     LanguageVersion,
+    /// The pipeline has weak forward progress ([`ForwardProgressUsage::Weak`]): threads that wait in a loop may keep others
+    /// from running.
+    ForwardProgress,
     /// The grid has more threadgroups than are known to be resident together.
     Residency {
         /// The most threadgroups that a probe has seen together.
@@ -43,6 +50,9 @@ impl fmt::Display for WhyPhases {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             WhyPhases::LanguageVersion => f.write_str("the compiler has no Metal 3.2"),
+            WhyPhases::ForwardProgress => {
+                f.write_str("the pipeline was made with weak forward progress")
+            }
             WhyPhases::Residency { resident } => {
                 write!(
                     f,
@@ -142,6 +152,10 @@ impl GridSync {
         let Some(probe) = &self.probe else {
             return Ok(GridSyncSupport::Phases(WhyPhases::LanguageVersion));
         };
+        let forward_progress = pipeline.forward_progress_usage();
+        if forward_progress == ForwardProgressUsage::Weak {
+            return Ok(GridSyncSupport::Phases(WhyPhases::ForwardProgress));
+        }
         let threads = volume(FUNCTION, threads_per_threadgroup.into())?;
         let wanted = volume(FUNCTION, threadgroups.into())?;
         let room = probe.room(FUNCTION, pipeline, threads, threadgroup_memory)?;
@@ -154,7 +168,10 @@ impl GridSync {
             resident = *known;
         }
         Ok(match resident >= wanted {
-            true => GridSyncSupport::Barrier { resident },
+            true => GridSyncSupport::Barrier {
+                resident,
+                forward_progress,
+            },
             false => GridSyncSupport::Phases(WhyPhases::Residency { resident }),
         })
     }
@@ -165,7 +182,8 @@ impl GridSync {
     /// # Errors
     ///
     /// [`Error::OutOfRange`] if [`supports_grid_sync`](GridSync::supports_grid_sync) has not found that many threadgroups of
-    /// that size resident together, and those of the encoder's calls.
+    /// that size resident together, [`Error::InvalidArgument`] for a pipeline with weak forward progress, and those of the
+    /// encoder's calls.
     ///
     /// # Safety
     ///
@@ -181,6 +199,10 @@ impl GridSync {
     ) -> Result<()> {
         const FUNCTION: &str = "GridSync::dispatch";
         let (threadgroups, threads) = (threadgroups.into(), threads_per_threadgroup.into());
+        if pipeline.forward_progress_usage() == ForwardProgressUsage::Weak {
+            let message = WhyPhases::ForwardProgress.to_string();
+            return Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
+        }
         let count = volume(FUNCTION, threadgroups)?;
         let resident = match &self.probe {
             None => 0,

@@ -39,6 +39,15 @@
 //! # Ok::<(), metal_bridge::Error>(())
 //! ```
 
+//!
+//! | elsewhere | here |
+//! |---|---|
+//! | `grid_sync`, `cudaLaunchCooperativeKernel` | [`GridSync::dispatch`] of a kernel with `grid_group::sync`, or [`dispatch_phases`] |
+//! | `supports_grid_sync`, `cudaDevAttrCooperativeLaunch` | [`GridSync::supports_grid_sync`] |
+//! | `threadgroup_barrier`, `__syncthreads()` | `thread_block::sync` in kernels, [`memory_barrier`](crate::ComputeEncoder::memory_barrier) between dispatches |
+//! | `threadgroup_size` | `thread_block::size` in kernels, [`max_total_threads_per_threadgroup`](crate::ComputePipeline::max_total_threads_per_threadgroup) on the host |
+//! | metrics | [`Times::gpu_duration`](crate::Times::gpu_duration), [`KernelProfile`](crate::analysis::KernelProfile) |
+
 mod grid_scan;
 mod grid_sync;
 mod probe;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::device::Device;
-use super::functions::descriptor::ComputePipelineDescriptor;
+use super::functions::descriptor::{ComputePipelineDescriptor, ForwardProgressUsage};
 use super::functions::dynamic_library::DynamicLibrary;
 use super::handle::{Handle, create};
 use super::library::Function;
@@ -28,6 +28,7 @@ struct PipelineInner {
     max_total_threads_per_threadgroup: usize,
     static_threadgroup_memory_length: usize,
     supports_indirect_commands: bool,
+    forward_progress_usage: ForwardProgressUsage,
     arguments: Vec<Argument>,
 }
 
@@ -152,6 +153,13 @@ impl Device {
             preloaded_libraries: libraries.as_ptr(),
             preloaded_library_count: libraries.len(),
             max_call_stack_depth: descriptor.max_call_stack_depth,
+            forward_progress_usage: match descriptor.forward_progress_usage {
+                ForwardProgressUsage::Automatic => sys::MTB_FORWARD_PROGRESS_AUTOMATIC,
+                ForwardProgressUsage::Weak => sys::MTB_FORWARD_PROGRESS_WEAK,
+                ForwardProgressUsage::SimdGroupParallel => {
+                    sys::MTB_FORWARD_PROGRESS_SIMD_GROUP_PARALLEL
+                }
+            },
         };
         // SAFETY: all that the descriptor names is live during the call, which returns an owned pipeline, or NULL and an
         // owned error.
@@ -168,6 +176,13 @@ impl Device {
                 static_threadgroup_memory_length:
                     sys::mtb_pipeline_static_threadgroup_memory_length(raw),
                 supports_indirect_commands: sys::mtb_pipeline_supports_indirect_commands(raw),
+                forward_progress_usage: match sys::mtb_pipeline_forward_progress_usage(raw) {
+                    sys::MTB_FORWARD_PROGRESS_WEAK => ForwardProgressUsage::Weak,
+                    sys::MTB_FORWARD_PROGRESS_SIMD_GROUP_PARALLEL => {
+                        ForwardProgressUsage::SimdGroupParallel
+                    }
+                    _ => ForwardProgressUsage::Automatic,
+                },
                 arguments: arguments(raw),
                 handle,
                 device: self.clone(),
@@ -251,6 +266,11 @@ impl ComputePipeline {
             self.function_name()
         );
         Err(Error::Unsupported(Failure::new(function, message)))
+    }
+
+    /// How the kernel is scheduled if it blocks across SIMD-groups (`forwardProgressUsage`, macOS 27).
+    pub fn forward_progress_usage(&self) -> ForwardProgressUsage {
+        self.inner.forward_progress_usage
     }
 
     /// Threads in a SIMD-group (`threadExecutionWidth`).

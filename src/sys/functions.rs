@@ -7,6 +7,11 @@ opaque! {
     mtb_visible_function_table
 }
 
+pub type mtb_forward_progress_usage = u32;
+pub const MTB_FORWARD_PROGRESS_AUTOMATIC: mtb_forward_progress_usage = 0;
+pub const MTB_FORWARD_PROGRESS_WEAK: mtb_forward_progress_usage = 1;
+pub const MTB_FORWARD_PROGRESS_SIMD_GROUP_PARALLEL: mtb_forward_progress_usage = 2;
+
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct mtb_pipeline_descriptor {
@@ -19,6 +24,7 @@ pub struct mtb_pipeline_descriptor {
     pub preloaded_libraries: *const *mut mtb_dynamic_library,
     pub preloaded_library_count: usize,
     pub max_call_stack_depth: usize,
+    pub forward_progress_usage: mtb_forward_progress_usage,
 }
 
 abi! {
@@ -47,6 +53,10 @@ abi! {
         descriptor: *const mtb_pipeline_descriptor,
         error: *mut *mut mtb_error,
     ) -> *mut mtb_pipeline;
+
+    pub fn mtb_pipeline_forward_progress_usage(
+        pipeline: *const mtb_pipeline,
+    ) -> mtb_forward_progress_usage;
 
     pub fn mtb_function_handle_create(
         pipeline: *mut mtb_pipeline,

@@ -5,17 +5,23 @@ use metal_bridge::groups::{
 };
 use metal_bridge::{
     Buffer, CommandQueue, CompileOptions, ComputeEncoder, ComputePipeline, DispatchType, Error,
-    LanguageVersion, Result, Size, StorageMode,
+    LanguageVersion, Library, Result, Size, StorageMode,
 };
+#[cfg(software_metal)]
+use metal_bridge::{ComputePipelineDescriptor, ForwardProgressUsage};
 use metal_bridge_test_support::{device, queue};
 
 const THREADS: usize = 40;
 const ROUNDS: u32 = 7;
 
-fn pipelines() -> [ComputePipeline; 3] {
+fn library() -> Library {
     let options = CompileOptions::new().language_version(LanguageVersion::new(3, 2));
     let source = with_header("grid.metal", include_str!("grid.metal"));
-    let library = device().new_library_with_source(&source, &options).unwrap();
+    device().new_library_with_source(&source, &options).unwrap()
+}
+
+fn pipelines() -> [ComputePipeline; 3] {
+    let library = library();
     ["around", "even_round", "odd_round"].map(|name| {
         let function = library.new_function(name).unwrap();
         device().new_compute_pipeline_state(&function).unwrap()
@@ -89,7 +95,10 @@ fn grids_that_are_resident_wait_in_one_dispatch() {
         let support = sync.supports_grid_sync(&around, groups, THREADS, 0);
         assert_eq!(
             support.unwrap(),
-            GridSyncSupport::Barrier { resident: most }
+            GridSyncSupport::Barrier {
+                resident: most,
+                forward_progress: around.forward_progress_usage(),
+            }
         );
         let numbers = Numbers::new(groups);
         let size = Size::from(THREADS);
@@ -138,6 +147,42 @@ fn grids_that_are_not_known_to_be_resident_are_refused() {
     assert!(matches!(none, Error::OutOfRange(_)), "{none}");
     let memory = sync.supports_grid_sync(&around, 1, THREADS, 1 << 30);
     assert!(memory.is_err(), "{memory:?}");
+}
+
+/// What macOS 27 lets a program choose, and says.
+#[test]
+#[cfg(software_metal)]
+fn weak_forward_progress_is_a_reason_for_phases() {
+    let queue = queue();
+    let sync = GridSync::new(&queue).unwrap();
+    let around = library().new_function("around").unwrap();
+    let pipeline = |usage| {
+        let descriptor = ComputePipelineDescriptor::new(&around).forward_progress_usage(usage);
+        let made = device().new_compute_pipeline_state_with_descriptor(&descriptor);
+        made.unwrap()
+    };
+    let support = |pipeline: &ComputePipeline| sync.supports_grid_sync(pipeline, 2, THREADS, 0);
+
+    let parallel = ForwardProgressUsage::SimdGroupParallel;
+    for usage in [parallel, ForwardProgressUsage::Automatic] {
+        let found = support(&pipeline(usage)).unwrap();
+        assert!(
+            matches!(found, GridSyncSupport::Barrier { resident, forward_progress }
+                if resident >= 2 && forward_progress == parallel),
+            "{found:?}"
+        );
+    }
+
+    let weak = pipeline(ForwardProgressUsage::Weak);
+    let why = WhyPhases::ForwardProgress;
+    assert_eq!(support(&weak).unwrap(), GridSyncSupport::Phases(why));
+    // SAFETY: nothing is dispatched.
+    let refused = Numbers::new(2).run(&queue, |encoder| unsafe {
+        sync.dispatch(encoder, &weak, 2, THREADS, 0, 3)
+    });
+    let error = refused.unwrap_err();
+    assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
+    assert!(error.to_string().contains(&why.to_string()), "{error}");
 }
 
 #[test]

@@ -27,6 +27,10 @@ size_t mtb_pipeline_static_threadgroup_memory_length(const mtb_pipeline *pipelin
     return pipeline ? pipeline->static_threadgroup_memory : 0;
 }
 
+mtb_forward_progress_usage mtb_pipeline_forward_progress_usage(const mtb_pipeline *pipeline) {
+    return pipeline ? pipeline->forward_progress_usage : MTB_FORWARD_PROGRESS_AUTOMATIC;
+}
+
 const char *mtb_pipeline_function_name(const mtb_pipeline *pipeline) { return pipeline ? pipeline->name : NULL; }
 
 size_t mtb_pipeline_argument_count(const mtb_pipeline *pipeline) { return pipeline ? pipeline->argument_count : 0; }

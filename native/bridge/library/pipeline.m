@@ -6,7 +6,6 @@
 #import "core/text.h"
 #import "library/dynamic_library.h"
 #import "library/library.h"
-#import "metal_bridge_functions.h"
 #import "metal_bridge_indirect.h"
 
 #include <stdlib.h>
@@ -80,9 +79,34 @@ static mtb_status copy_arguments(mtb_pipeline *pipeline, NSArray *described, mtb
     return MTB_OK;
 }
 
+/* What macOS 27 adds to descriptors and to pipelines, for SDKs that do not declare it. */
+@protocol MTBIForwardProgress
+@property (nonatomic) NSInteger forwardProgressUsage;
+@end
+
+static mtb_status set_forward_progress_usage(MTLComputePipelineDescriptor *to, mtb_forward_progress_usage usage,
+                                             mtb_error **error, const char *name) {
+    if (usage == MTB_FORWARD_PROGRESS_AUTOMATIC) return MTB_OK;
+    if ((uint32_t)usage > MTB_FORWARD_PROGRESS_SIMD_GROUP_PARALLEL)
+        return mtbi_fail(error, name, MTB_INVALID_ARGUMENT, "unknown forward progress usage %u", (unsigned)usage);
+    if (![to respondsToSelector:@selector(setForwardProgressUsage:)])
+        return mtbi_fail(error, name, MTB_UNSUPPORTED, "a forward progress usage can be chosen from macOS 27 on");
+    [(id<MTBIForwardProgress>)to setForwardProgressUsage:usage];
+    return MTB_OK;
+}
+
+static mtb_forward_progress_usage forward_progress_usage(id<MTLComputePipelineState> pipeline) {
+    if (![pipeline respondsToSelector:@selector(forwardProgressUsage)]) return MTB_FORWARD_PROGRESS_AUTOMATIC;
+    NSInteger usage = [(id<MTBIForwardProgress>)pipeline forwardProgressUsage];
+    /* A later system's value says nothing that the caller could know. */
+    bool is_known = usage == MTB_FORWARD_PROGRESS_WEAK || usage == MTB_FORWARD_PROGRESS_SIMD_GROUP_PARALLEL;
+    return is_known ? (mtb_forward_progress_usage)usage : MTB_FORWARD_PROGRESS_AUTOMATIC;
+}
+
 static mtb_status fill(mtb_pipeline *pipeline, MTLComputePipelineReflection *reflection, const char *name,
                        mtb_error **error, const char *function) {
     if (@available(macOS 13.0, *)) pipeline->gpu_resource_id = [pipeline->metal gpuResourceID]._impl;
+    pipeline->forward_progress_usage = forward_progress_usage(pipeline->metal);
     pipeline->execution_width = [pipeline->metal threadExecutionWidth];
     pipeline->max_threads = [pipeline->metal maxTotalThreadsPerThreadgroup];
     pipeline->static_threadgroup_memory = [pipeline->metal staticThreadgroupMemoryLength];
@@ -184,7 +208,8 @@ static MTLComputePipelineDescriptor *metal_descriptor(const mtb_pipeline_descrip
     [to setSupportIndirectCommandBuffers:from->supports_indirect_commands];
     if (from->max_call_stack_depth > 0) [to setMaxCallStackDepth:from->max_call_stack_depth];
     const mtb_device *device = from->function->library->device;
-    if (set_linked_functions(to, device, from, error, name) || set_preloaded_libraries(to, device, from, error, name))
+    if (set_linked_functions(to, device, from, error, name) || set_preloaded_libraries(to, device, from, error, name) ||
+        set_forward_progress_usage(to, from->forward_progress_usage, error, name))
         return nil;
     return to;
 }

@@ -12,6 +12,19 @@ pub struct LinkedFunctions {
     pub private_functions: Vec<Function>,
 }
 
+/// How Metal schedules kernels that block across SIMD-groups (`MTLForwardProgressUsage`, macOS 27).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum ForwardProgressUsage {
+    /// Metal chooses. Pipelines say so where the system does not say what it has chosen, as before macOS 27.
+    #[default]
+    Automatic,
+    /// Weak forward progress: a SIMD-group that waits in a loop may keep the one that it waits for from running.
+    Weak,
+    /// SIMD-groups run on while others wait in loops.
+    SimdGroupParallel,
+}
+
 /// What a pipeline is made of (`MTLComputePipelineDescriptor`).
 #[derive(Debug, Clone)]
 pub struct ComputePipelineDescriptor {
@@ -25,6 +38,8 @@ pub struct ComputePipelineDescriptor {
     pub preloaded_libraries: Vec<DynamicLibrary>,
     /// How deep calls through tables are nested: zero is Metal's default, 1.
     pub max_call_stack_depth: usize,
+    /// How the kernel is scheduled if it blocks across SIMD-groups.
+    pub forward_progress_usage: ForwardProgressUsage,
 }
 
 impl ComputePipelineDescriptor {
@@ -36,6 +51,7 @@ impl ComputePipelineDescriptor {
             linked_functions: LinkedFunctions::default(),
             preloaded_libraries: Vec::new(),
             max_call_stack_depth: 0,
+            forward_progress_usage: ForwardProgressUsage::Automatic,
         }
     }
 
@@ -61,6 +77,15 @@ impl ComputePipelineDescriptor {
     /// Says how deep calls through tables are nested.
     pub fn max_call_stack_depth(mut self, depth: usize) -> ComputePipelineDescriptor {
         self.max_call_stack_depth = depth;
+        self
+    }
+
+    /// Says how the kernel is scheduled if it blocks across SIMD-groups.
+    pub fn forward_progress_usage(
+        mut self,
+        usage: ForwardProgressUsage,
+    ) -> ComputePipelineDescriptor {
+        self.forward_progress_usage = usage;
         self
     }
 }

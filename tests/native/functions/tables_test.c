@@ -289,11 +289,38 @@ static void indirect_commands_inherit_tables(void) {
     release_scene(&made);
 }
 
+static void pipelines_have_a_forward_progress_usage(void) {
+    mtb_library *library;
+    mtb_pipeline_descriptor descriptor = {0};
+    MAKE(library, mtb_library_create_from_source(shared.device, source, strlen(source), NULL, &error));
+    MAKE(descriptor.function, mtb_function_create(library, "take_memory", NULL, &error));
+    const mtb_forward_progress_usage usages[] = {MTB_FORWARD_PROGRESS_AUTOMATIC, MTB_FORWARD_PROGRESS_WEAK,
+                                                 MTB_FORWARD_PROGRESS_SIMD_GROUP_PARALLEL};
+    for (size_t i = 0; i < 3; i++) {
+        mtb_error *error = NULL;
+        descriptor.forward_progress_usage = usages[i];
+        mtb_pipeline *pipeline = mtb_pipeline_create_with_descriptor(&descriptor, &error);
+        /* Systems before macOS 27 know no other than the first. */
+        const bool is_unknown = mtb_error_status(error) == MTB_UNSUPPORTED;
+        CHECK(is_unknown ? !pipeline && i > 0 : pipeline != NULL);
+        if (i > 0 && pipeline) CHECK(mtb_pipeline_forward_progress_usage(pipeline) == usages[i]);
+        mtb_error_release(error);
+        mtb_pipeline_release(pipeline);
+    }
+    descriptor.forward_progress_usage = (mtb_forward_progress_usage)3;
+    CHECK_FAILS(mtb_pipeline_create_with_descriptor(&descriptor, &error), MTB_INVALID_ARGUMENT,
+                "unknown forward progress usage 3");
+    CHECK(mtb_pipeline_forward_progress_usage(NULL) == MTB_FORWARD_PROGRESS_AUTOMATIC);
+    mtb_function_release(descriptor.function);
+    mtb_library_release(library);
+}
+
 const test function_table_tests[] = {
     {"function tables: kernels call through tables", kernels_call_through_tables},
     {"function tables: kernels call private functions by name", kernels_call_private_functions_by_name},
     {"function tables: wrong pipelines and tables are refused", wrong_pipelines_and_tables_are_refused},
     {"function tables: wrong bindings are refused", wrong_bindings_are_refused},
     {"function tables: indirect commands inherit tables", indirect_commands_inherit_tables},
+    {"function tables: pipelines have a forward progress usage", pipelines_have_a_forward_progress_usage},
     {NULL, NULL},
 };

@@ -22,7 +22,9 @@ static mtb_pipeline *make_linked(const device_model *device, mtb_function *kerne
                                           .supports_indirect_commands = one_in(4),
                                           .preloaded_libraries = &preloaded,
                                           .preloaded_library_count = has_libraries && one_in(2),
-                                          .max_call_stack_depth = below(4)};
+                                          .max_call_stack_depth = below(4),
+                                          .forward_progress_usage = (mtb_forward_progress_usage)below(4)};
+    refuse_if(&v, descriptor.forward_progress_usage > MTB_FORWARD_PROGRESS_SIMD_GROUP_PARALLEL, MTB_INVALID_ARGUMENT);
     mtb_function *linked = any_function(visible, kernel, &v, MTB_INVALID_ARGUMENT);
     const bool is_private = one_in(4);
     *(is_private ? &descriptor.private_functions : &descriptor.linked_functions) = &linked;
@@ -30,6 +32,8 @@ static mtb_pipeline *make_linked(const device_model *device, mtb_function *kerne
     refuse_if(&v, descriptor.preloaded_library_count && !preloaded, MTB_INVALID_ARGUMENT);
     refuse_if(&v, !mtb_device_supports_function_pointers(device->handle), MTB_UNSUPPORTED);
     mtb_pipeline *pipeline = MAKE(&v, mtb_pipeline_create_with_descriptor, &descriptor);
+    const mtb_forward_progress_usage usage = mtb_pipeline_forward_progress_usage(pipeline);
+    if (pipeline && descriptor.forward_progress_usage && usage != descriptor.forward_progress_usage) abort();
     if (!pipeline || !is_private) return pipeline;
     mtb_pipeline_release(pipeline);
     return NULL;

@@ -1,5 +1,5 @@
 /* Descriptors of what is compiled: functions, libraries, pipelines. */
-#import <Metal/Metal.h>
+#import "SMTLForwardProgress.h"
 
 @implementation MTLFunctionDescriptor
 
@@ -189,6 +189,7 @@
     copy->_maxCallStackDepth = _maxCallStackDepth;
     copy->_shaderValidation = _shaderValidation;
     copy->_requiredThreadsPerThreadgroup = _requiredThreadsPerThreadgroup;
+    copy->_forwardProgressUsage = _forwardProgressUsage;
     [copy->_buffers setFrom:_buffers];
     return copy;
 }
@@ -208,6 +209,15 @@
     _maxCallStackDepth = 1;
     _shaderValidation = MTLShaderValidationDefault;
     _requiredThreadsPerThreadgroup = MTLSizeMake(0, 0, 0);
+    _forwardProgressUsage = SMTLForwardProgressUsageAutomatic;
+}
+
+- (SMTLForwardProgressUsage)forwardProgressUsage {
+    return _forwardProgressUsage;
+}
+
+- (void)setForwardProgressUsage:(SMTLForwardProgressUsage)usage {
+    _forwardProgressUsage = usage;
 }
 
 /* The older name. */

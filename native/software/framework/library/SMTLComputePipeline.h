@@ -3,6 +3,7 @@
 
 #include "engine/engine.h"
 #import "framework/device/SMTLDevice.h"
+#import "framework/library/SMTLForwardProgress.h"
 #include "msl/msl.h"
 
 @class SMTLFunction;
@@ -24,11 +25,14 @@
 @protected
     SMTLFunction *_function;
     MTLShaderValidation _shaderValidation;
+    SMTLForwardProgressUsage _forwardProgressUsage;
 }
 /* nil, and an autoreleased error, if the kernel cannot be compiled or loaded. */
 - (instancetype)initWithDevice:(SMTLDevice *)device
                     descriptor:(MTLComputePipelineDescriptor *)descriptor
                          error:(NSError **)error;
+/* Of macOS 27. */
+- (SMTLForwardProgressUsage)forwardProgressUsage;
 /* Autoreleased. */
 - (MTLComputePipelineReflection *)reflectArguments;
 @end

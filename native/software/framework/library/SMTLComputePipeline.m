@@ -85,6 +85,8 @@ static smtl_kernel *load_kernel(SMTLFunction *function, const smtl_linking *link
         SMTL_REQUIRE(!function->_isVisible, where, @"computeFunction: %@ is a [[visible]] function, and not a kernel",
                      function->_name);
         check_linked([descriptor linkedFunctions], device, where);
+        SMTL_REQUIRE((NSUInteger)[descriptor forwardProgressUsage] <= SMTLForwardProgressUsageSIMDGroupParallel, where,
+                     @"unknown forwardProgressUsage %ld", (long)[descriptor forwardProgressUsage]);
         _linking = [[SMTLLinking linkingOf:descriptor] retain];
     } @catch (NSException *exception) {
         [self release];
@@ -100,6 +102,7 @@ static smtl_kernel *load_kernel(SMTLFunction *function, const smtl_linking *link
     _function = [function retain];
     _supportsIndirect = [descriptor supportIndirectCommandBuffers];
     _shaderValidation = [descriptor shaderValidation];
+    _forwardProgressUsage = [descriptor forwardProgressUsage];
     [self setLabel:[descriptor label]];
     char *log = NULL;
     if (_linking != nil) _kernel = load_kernel(function, &_linking->_linking, &log);
@@ -198,6 +201,12 @@ static smtl_kernel *load_kernel(SMTLFunction *function, const smtl_linking *link
 
 - (MTLShaderValidation)shaderValidation {
     return _shaderValidation;
+}
+
+/* The engine lets all threads of resident threadgroups run on while others wait for atomics. */
+- (SMTLForwardProgressUsage)forwardProgressUsage {
+    const BOOL isAutomatic = _forwardProgressUsage == SMTLForwardProgressUsageAutomatic;
+    return isAutomatic ? SMTLForwardProgressUsageSIMDGroupParallel : _forwardProgressUsage;
 }
 
 - (MTLSize)requiredThreadsPerThreadgroup {

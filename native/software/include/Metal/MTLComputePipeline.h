@@ -40,6 +40,7 @@ MTL_EXPORT
     NSUInteger _maxCallStackDepth;
     MTLShaderValidation _shaderValidation;
     MTLSize _requiredThreadsPerThreadgroup;
+    NSInteger _forwardProgressUsage;
 }
 @property (nullable, copy, nonatomic) NSString *label;
 @property (nullable, readwrite, nonatomic, retain) id<MTLFunction> computeFunction;
