@@ -200,6 +200,11 @@ void mtb_memory_get_statistics(const mtb_memory *memory, mtb_memory_statistics *
 /* What the kinds of transfers between devices consist of. Writes the first `capacity` pairs to `pairs`, in any order,
  * and returns how many there are. Zero for a NULL memory; `pairs` may be NULL. */
 size_t mtb_memory_get_pair_statistics(const mtb_memory *memory, mtb_pair_statistics *pairs, size_t capacity);
+/* Whether copies between the memory's device and a peer of it read private buffers through remote views, as they do
+ * from the beginning. Without access they go by way of system memory, as between devices that are not peers. For copies
+ * that are recorded from now on. MTB_INVALID_ARGUMENT for NULLs and for the memory's own device, MTB_UNSUPPORTED for a
+ * device that is not a peer. */
+mtb_status mtb_memory_set_peer_access(mtb_memory *memory, mtb_device *peer, bool has_access, mtb_error **error);
 /* Counts and times begin again at zero, and high-water marks at what is held. What is in use and kept does not
  * change. */
 void mtb_memory_reset_statistics(mtb_memory *memory);

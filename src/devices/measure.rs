@@ -12,10 +12,24 @@ use crate::metal::device::Device;
 /// Bytes of a copy whose time is all latency.
 const FEW: usize = 16;
 
-pub(super) fn measure(devices: &[Device], options: &MeasureOptions) -> Result<Measurements> {
+/// `are_peers` says it of two of the devices.
+pub(super) fn measure(
+    devices: &[Device],
+    are_peers: impl Fn(usize, usize) -> Result<bool>,
+    options: &MeasureOptions,
+) -> Result<Measurements> {
     options.check()?;
     let transfers = |device| Memory::new(device)?.new_transfer_queue();
     let queues: Vec<TransferQueue> = devices.iter().map(transfers).collect::<Result<_>>()?;
+    if !options.peer_access {
+        for (to, queue) in queues.iter().enumerate() {
+            for (from, device) in devices.iter().enumerate() {
+                if are_peers(from, to)? {
+                    queue.memory().disable_peer_access(device)?;
+                }
+            }
+        }
+    }
     let mut figures = Vec::with_capacity(queues.len());
     for from in &queues {
         let source = new_buffer(from, options)?;

@@ -23,7 +23,8 @@
 //! |---|---|
 //! | `discover_topology`, `nvidia-smi topo -m` | [`Topology::discover`]; the command `metal-bridge topology` |
 //! | `cudaDeviceCanAccessPeer` | [`Topology::link`] gives [`Link::Peers`] |
-//! | `enable_p2p_access`, `cudaDeviceEnablePeerAccess` | nothing to enable: between peers, transfers read private buffers through remote views where Metal lets them |
+//! | `enable_p2p_access`, `cudaDeviceEnablePeerAccess` | [`Memory::enable_peer_access`](crate::memory::Memory::enable_peer_access); access is there from the beginning, where Metal lets peers read |
+//! | `cudaDeviceDisablePeerAccess` | [`Memory::disable_peer_access`](crate::memory::Memory::disable_peer_access) |
 //! | `transfer`, `cudaMemcpyPeer` | [`TransferQueue::copy`](crate::memory::TransferQueue::copy) of buffers of two devices |
 //! | `statistics` | [`Memory::pair_statistics`](crate::memory::Memory::pair_statistics) |
 //! | `scatter`, `gather`, `ncclBroadcast`, `ncclAllGather`, `ncclAllReduce` | [`Communicator`] |

@@ -18,6 +18,7 @@ pub struct MeasureOptions {
     pub(super) repeats: usize,
     pub(super) warm_ups: usize,
     pub(super) timeout: Duration,
+    pub(super) peer_access: bool,
 }
 
 impl Default for MeasureOptions {
@@ -27,6 +28,7 @@ impl Default for MeasureOptions {
             repeats: 11,
             warm_ups: 2,
             timeout: Duration::from_secs(60),
+            peer_access: true,
         }
     }
 }
@@ -59,6 +61,13 @@ impl MeasureOptions {
     /// How long to wait for each copy: a minute by default.
     pub fn timeout(mut self, timeout: Duration) -> MeasureOptions {
         self.timeout = timeout;
+        self
+    }
+
+    /// Whether copies between peers read through remote views, which is the default, or go by way of system memory. Figures
+    /// of both say where [`Memory::disable_peer_access`](crate::memory::Memory::disable_peer_access) pays.
+    pub fn peer_access(mut self, peer_access: bool) -> MeasureOptions {
+        self.peer_access = peer_access;
         self
     }
 

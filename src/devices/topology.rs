@@ -81,6 +81,8 @@ impl Topology {
     /// - [`Error::OutOfMemory`], [`Error::OutOfRange`] or [`Error::OverBudget`] if a device has no room for two buffers of
     ///   [`MeasureOptions::bytes`].
     pub fn measure(&self, options: &MeasureOptions) -> Result<Measurements> {
-        measure(&self.devices, options)
+        let are_peers =
+            |from, to| -> Result<bool> { Ok(matches!(self.link(from, to)?, Link::Peers { .. })) };
+        measure(&self.devices, are_peers, options)
     }
 }

@@ -76,6 +76,7 @@ mod host_function;
 mod host_memory;
 mod options;
 mod pair_statistics;
+mod peer_access;
 mod place;
 mod residency;
 mod source;

@@ -172,6 +172,12 @@ abi! {
         pairs: *mut mtb_pair_statistics,
         capacity: usize,
     ) -> usize;
+    pub fn mtb_memory_set_peer_access(
+        memory: *mut mtb_memory,
+        peer: *mut mtb_device,
+        has_access: bool,
+        error: *mut *mut mtb_error,
+    ) -> mtb_status;
     pub fn mtb_memory_reset_statistics(memory: *mut mtb_memory);
     pub fn mtb_memory_copy_report(memory: *const mtb_memory) -> *mut c_char;
 

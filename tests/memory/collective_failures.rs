@@ -166,8 +166,8 @@ fn threads_share_a_communicator() {
     in_child_with(test, &THREE, || {
         let ranks = Ranks::all();
         thread::scope(|scope| {
-            for _ in 0..8 {
-                scope.spawn(|| (0..10).for_each(|_| assert_sums(&ranks)));
+            for _ in 0..64 {
+                scope.spawn(|| assert_sums(&ranks));
             }
         });
     });

@@ -13,6 +13,7 @@ mod host_functions;
 mod leaks;
 mod model;
 mod order;
+mod peer_cost;
 mod pools;
 mod program;
 mod refusals;

@@ -6,6 +6,8 @@ use std::time::Duration;
 use metal_bridge::ObjectKind;
 use metal_bridge::devices::{Link, MeasureOptions, Measurements, PairFigures, Topology};
 #[cfg(software_metal)]
+use metal_bridge::memory::TransferKind;
+#[cfg(software_metal)]
 use metal_bridge_test_support::{failures, in_child, in_child_with};
 use proptest::prelude::*;
 
@@ -25,7 +27,13 @@ fn figures(gigabytes: f64, microseconds: u64) -> PairFigures {
 /// What every pair of different devices of the software Metal is joined by, with this link between them: the fewest links that
 /// a copy goes over.
 #[cfg(software_metal)]
-fn measure_links(test: &str, variables: &[(&str, &str)], is_joined: fn(Link) -> bool, links: u32) {
+fn measure_links(
+    test: &str,
+    variables: &[(&str, &str)],
+    options: &MeasureOptions,
+    is_joined: fn(Link) -> bool,
+    links: u32,
+) {
     let shared = [
         ("SOFTWARE_METAL_DEVICES", "3"),
         ("SOFTWARE_METAL_LINK", "0.5,1000"),
@@ -33,7 +41,7 @@ fn measure_links(test: &str, variables: &[(&str, &str)], is_joined: fn(Link) -> 
     in_child_with(test, &[&shared, variables].concat(), || {
         let topology = Topology::discover().unwrap();
         assert_eq!(topology.devices().len(), 3);
-        let measurements = topology.measure(&quick()).unwrap();
+        let measurements = topology.measure(options).unwrap();
         assert_eq!(measurements.device_count(), 3);
         for (from, to) in (0..3).flat_map(|from| (0..3).map(move |to| (from, to))) {
             let link = topology.link(from, to).unwrap();
@@ -66,7 +74,89 @@ fn peers_are_measured_over_their_link() {
     let variables = [("SOFTWARE_METAL_PEERS", "1")];
     let is_joined = |link| matches!(link, Link::Peers { group, .. } if group != 0);
     let test = "topology::peers_are_measured_over_their_link";
-    measure_links(test, &variables, is_joined, 1);
+    measure_links(test, &variables, &quick(), is_joined, 1);
+}
+
+/// The way by system memory is one link longer here, and a program finds that out before it takes it.
+#[cfg(software_metal)]
+#[test]
+fn peers_without_access_are_two_links_apart() {
+    let variables = [
+        ("SOFTWARE_METAL_PEERS", "1"),
+        ("SOFTWARE_METAL_UNIFIED", "0"),
+    ];
+    let is_joined = |link| matches!(link, Link::Peers { .. });
+    let test = "topology::peers_without_access_are_two_links_apart";
+    let options = quick().peer_access(false);
+    measure_links(test, &variables, &options, is_joined, 2);
+}
+
+#[cfg(software_metal)]
+#[test]
+fn peer_access_can_be_taken_and_given() {
+    let variables = [
+        ("SOFTWARE_METAL_DEVICES", "2"),
+        ("SOFTWARE_METAL_PEERS", "1"),
+        ("SOFTWARE_METAL_UNIFIED", "0"),
+    ];
+    in_child_with(
+        "topology::peer_access_can_be_taken_and_given",
+        &variables,
+        || {
+            let transfers = transfers();
+            let (memory, peer) = (transfers.memory(), other_device().unwrap());
+            let source = peer.new_buffer(4096, StorageMode::Private).unwrap();
+            let there = Memory::new(peer).unwrap().new_transfer_queue().unwrap();
+            let bytes = pattern(source.len(), 5);
+            there.copy(&bytes, source.at(0)).run().unwrap();
+            let copies_as = |kind| {
+                memory.reset_statistics();
+                let copy = buffer(source.len(), StorageMode::Private);
+                transfers.copy(source.range(..), copy.at(0)).run().unwrap();
+                let pairs = memory.pair_statistics();
+                assert_eq!(pairs.len(), 1);
+                assert_eq!((pairs[0].kind, pairs[0].transfers.count), (kind, 1));
+                assert!(contents(&transfers, &copy) == bytes);
+            };
+            copies_as(TransferKind::Peer);
+            memory.disable_peer_access(peer).unwrap();
+            copies_as(TransferKind::PeerStaged);
+            memory.enable_peer_access(peer).unwrap();
+            copies_as(TransferKind::Peer);
+            let own = memory.enable_peer_access(device());
+            assert_error(
+                own,
+                |e| matches!(e, Error::InvalidArgument(_)),
+                "own device",
+            );
+        },
+    );
+}
+
+#[cfg(software_metal)]
+#[test]
+fn only_peers_have_access_that_can_be_taken() {
+    let variables = [
+        ("SOFTWARE_METAL_DEVICES", "2"),
+        ("SOFTWARE_METAL_PEERS", "0"),
+    ];
+    in_child_with(
+        "topology::only_peers_have_access_that_can_be_taken",
+        &variables,
+        || {
+            let (memory, other) = (memory(), other_device().unwrap());
+            for refused in [
+                memory.enable_peer_access(other),
+                memory.disable_peer_access(other),
+            ] {
+                assert_error(
+                    refused,
+                    |e| matches!(e, Error::Unsupported(_)),
+                    "is not a peer of",
+                );
+            }
+        },
+    );
 }
 
 /// To system memory over the source's bus, and on over the destination's.
@@ -75,7 +165,7 @@ fn peers_are_measured_over_their_link() {
 fn discrete_devices_without_peers_are_two_links_apart() {
     let variables = [("SOFTWARE_METAL_UNIFIED", "0")];
     let test = "topology::discrete_devices_without_peers_are_two_links_apart";
-    measure_links(test, &variables, |link| link == Link::Host, 2);
+    measure_links(test, &variables, &quick(), |link| link == Link::Host, 2);
 }
 
 #[test]

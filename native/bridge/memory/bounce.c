@@ -4,6 +4,7 @@
 #include "core/checks.h"
 #include "memory/memory.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -14,6 +15,8 @@ struct mtbi_peer {
     mtbi_peer *next;
     mtbi_kernels kernels;
     mtbi_pool pool;
+    /* Copies go by way of system memory although both devices are peers. */
+    atomic_bool is_without_views;
 };
 
 mtbi_kernels *mtbi_peer_kernels(mtbi_peer *peer) { return &peer->kernels; }
@@ -89,6 +92,28 @@ static mtbi_peer *peer_of(mtb_memory *memory, mtb_device *device) {
     }
     pthread_mutex_unlock(&memory->peers_mutex);
     return peer;
+}
+
+mtb_status mtb_memory_set_peer_access(mtb_memory *memory, mtb_device *device, bool has_access, mtb_error **error) {
+    mtbi_error_clear(error);
+    REQUIRE(GIVEN(memory));
+    REQUIRE(GIVEN(device));
+    if (mtbi_is_same_device(memory->device, device))
+        return FAIL(error, MTB_INVALID_ARGUMENT, "%s is the memory's own device", device->info.name);
+    const uint64_t group = mtb_device_peer_group_id(device);
+    if (group == 0 || group != mtb_device_peer_group_id(memory->device))
+        return FAIL(error, MTB_UNSUPPORTED, "%s is not a peer of %s", device->info.name, memory->device->info.name);
+    mtbi_peer *peer = peer_of(memory, device);
+    if (!peer) return FAIL(error, MTB_OUT_OF_MEMORY, "no memory for what is known of a peer");
+    atomic_store(&peer->is_without_views, !has_access);
+    return MTB_OK;
+}
+
+bool mtbi_peer_has_views(mtb_memory *memory, const mtb_device *device) {
+    pthread_mutex_lock(&memory->peers_mutex);
+    const mtbi_peer *peer = find_peer(memory, device);
+    pthread_mutex_unlock(&memory->peers_mutex);
+    return !peer || !atomic_load(&peer->is_without_views);
 }
 
 static mtb_status fill_in(mtbi_bounce *bounce, mtb_memory *memory, size_t size, mtb_error **error,

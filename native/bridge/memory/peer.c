@@ -174,6 +174,8 @@ static bool is_of_words(const mtbi_operation *copy) {
 mtb_status mtbi_record_view_source(mtbi_record *record, mtbi_operation *copy, mtb_error **error, const char *function) {
     if (!is_of_words(copy)) return MTB_OK;
     mtb_buffer *source = copy->source.buffer;
+    const mtb_buffer *far = mtbi_is_foreign(record->memory, source) ? source : copy->destination.buffer;
+    if (!mtbi_peer_has_views(record->memory, far->device)) return MTB_OK;
     mtb_buffer *view = mtbi_buffer_view_for(source, copy->destination.buffer->device);
     if (!view) return MTB_OK;
     REQUIRE(mtbi_record_use(record, source, error, function));

@@ -54,8 +54,15 @@ static void use_memory(void) {
     mtb_memory_reset_statistics(handle);
     mtb_string_free(mtb_memory_copy_report(handle));
     mtb_memory_trim(handle, any_size());
-    if (IS_FULL(all.queues)) return;
+    int number;
+    device_model *peer = pick_device(&number);
     verdict v = {0};
+    refuse_if(&v, !memory || !peer || number == memory->device, MTB_INVALID_ARGUMENT);
+    refuse_if(&v, memory && peer && number != memory->device && mtb_device_peer_group_id(peer->handle) == 0,
+              MTB_UNSUPPORTED);
+    CALL(&v, mtb_memory_set_peer_access, handle, HANDLE(peer), one_in(2));
+    if (IS_FULL(all.queues)) return;
+    v = (verdict){0};
     refuse_if(&v, !memory, MTB_INVALID_ARGUMENT);
     mtb_command_queue *queue = MAKE(&v, mtb_memory_acquire_queue, handle);
     if (queue)        /* Its next user gets it with what the last one has committed. */

@@ -275,6 +275,47 @@ static void statistics_of_pairs(void) {
     mtb_device_release(far);
 }
 
+/* Without access copies between peers go by way of system memory, and with access through a view again. */
+static void peer_access_can_be_taken_and_given(void) {
+    enum {
+        SIZE = 4096
+    };
+    mtb_device *far;
+    if (mtb_device_count() < 2) return;
+    MAKE(far, mtb_device_create_at(1, &error));
+    mtb_memory *memory = make_memory();
+    mtb_transfer *transfer = make_transfer(memory, shared.queue);
+    mtb_buffer *near = make_buffer_of(SIZE, MTB_STORAGE_PRIVATE);
+    mtb_buffer *there = make_far_buffer(far, SIZE, MTB_STORAGE_PRIVATE);
+    const bool are_peers = mtb_device_peer_group_id(shared.device) != 0;
+    CHECK_FAILS(mtb_memory_set_peer_access(NULL, far, true, &error), MTB_INVALID_ARGUMENT, "memory");
+    CHECK_FAILS(mtb_memory_set_peer_access(memory, NULL, true, &error), MTB_INVALID_ARGUMENT, "device");
+    CHECK_FAILS(mtb_memory_set_peer_access(memory, shared.device, true, &error), MTB_INVALID_ARGUMENT, "own device");
+    for (int round = 0; round < 3; round++) {
+        const bool has_access = round != 1;
+        if (are_peers)
+            CHECK_OK(mtb_memory_set_peer_access(memory, far, has_access, &error));
+        else
+            CHECK_FAILS(mtb_memory_set_peer_access(memory, far, has_access, &error), MTB_UNSUPPORTED, "not a peer");
+        mtb_memory_reset_statistics(memory);
+        CHECK_OK(
+            mtb_transfer_copy(transfer, in_buffer(there, 0), in_buffer(near, 0), SIZE, 1, MTB_HOST_COPIED, &error));
+        CHECK_OK(
+            mtb_transfer_copy(transfer, in_buffer(near, 0), in_buffer(there, 0), SIZE, 1, MTB_HOST_COPIED, &error));
+        finish(commit(transfer));
+        mtb_memory_statistics statistics;
+        mtb_memory_get_statistics(memory, &statistics);
+        const uint64_t through_views = are_peers && has_access ? 2 : 0;
+        CHECK(statistics.transfers[MTB_TRANSFER_PEER].count == through_views);
+        CHECK(statistics.transfers[MTB_TRANSFER_PEER_STAGED].count == 2 - through_views);
+    }
+    mtb_transfer_release(transfer);
+    mtb_buffer_release(near);
+    mtb_buffer_release(there);
+    mtb_memory_release(memory);
+    mtb_device_release(far);
+}
+
 const test memory_peer_tests[] = {
     {"memory peers: buffers of two devices", buffers_of_two_devices},
     {"memory peers: rows between devices", rows_between_devices},
@@ -282,5 +323,6 @@ const test memory_peer_tests[] = {
      staging_between_devices_keeps_the_rules_of_staging},
     {"memory peers: rows of words between devices", rows_of_words_between_devices},
     {"memory peers: statistics of pairs", statistics_of_pairs},
+    {"memory peers: access can be taken and given", peer_access_can_be_taken_and_given},
     {NULL, NULL},
 };
