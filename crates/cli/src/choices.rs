@@ -155,6 +155,15 @@ pub struct SamplingChoice {
         value_parser = parse_top_p
     )]
     top_p: f32,
+    /// Draw from the tokens that have at least this part of the likeliest one's probability; 0 for all
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 0.0,
+        allow_negative_numbers = true,
+        value_parser = parse_min_p
+    )]
+    min_p: f32,
     /// Seed of the random numbers: equal seeds give equal texts; otherwise a random one
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
@@ -166,6 +175,7 @@ impl SamplingChoice {
             temperature: self.temperature,
             top_k: self.top_k,
             top_p: self.top_p,
+            min_p: self.min_p,
             seed: self.seed.unwrap_or_else(|| RandomState::new().hash_one(0)),
         }
     }
@@ -181,6 +191,13 @@ fn parse_temperature(text: &str) -> Result<f32, String> {
 fn parse_top_p(text: &str) -> Result<f32, String> {
     checked(text, |top_p| Sampling {
         top_p,
+        ..Sampling::default()
+    })
+}
+
+fn parse_min_p(text: &str) -> Result<f32, String> {
+    checked(text, |min_p| Sampling {
+        min_p,
         ..Sampling::default()
     })
 }

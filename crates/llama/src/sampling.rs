@@ -6,8 +6,8 @@ use rand_pcg::rand_core::{RngCore, SeedableRng};
 /// How the next token is chosen.
 ///
 /// The order of the steps is llama.cpp's. First, the `top_k` best tokens are kept; then, of these, the fewest whose
-/// probabilities add up to `top_p`. Last, `temperature` flattens or sharpens the probabilities, and one token is
-/// drawn.
+/// probabilities add up to `top_p`; then those that are likely enough beside the best one (`min_p`). Last, `temperature`
+/// flattens or sharpens the probabilities, and one token is drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
     /// Divides the logits before drawing. 0 is greedy: always the best token.
@@ -16,6 +16,8 @@ pub struct Sampling {
     pub top_k: usize,
     /// Draw from the fewest tokens whose probabilities add up to this; 1 is all.
     pub top_p: f32,
+    /// Draw from the tokens that have at least this part of the best one's probability; 0 is all.
+    pub min_p: f32,
     /// Equal seeds draw equal tokens from equal logits.
     pub seed: u64,
 }
@@ -27,6 +29,7 @@ impl Default for Sampling {
             temperature: 0.0,
             top_k: 0,
             top_p: 1.0,
+            min_p: 0.0,
             seed: 0,
         }
     }
@@ -42,6 +45,9 @@ pub enum SamplingError {
     /// `top_p` is outside of 0 to 1.
     #[error("top-p {0} is not between 0 and 1")]
     TopP(f32),
+    /// `min_p` is outside of 0 to 1.
+    #[error("min-p {0} is not between 0 and 1")]
+    MinP(f32),
     /// No logit is a number: the model's weights or its computation are broken.
     #[error("none of the logits is a finite number")]
     NoLogits,
@@ -68,13 +74,16 @@ impl Sampler {
     ///
     /// # Errors
     ///
-    /// [`SamplingError::Temperature`] and [`SamplingError::TopP`].
+    /// [`SamplingError::Temperature`], [`SamplingError::TopP`] and [`SamplingError::MinP`].
     pub fn new(settings: Sampling) -> Result<Self, SamplingError> {
         if !(settings.temperature >= 0.0 && settings.temperature.is_finite()) {
             return Err(SamplingError::Temperature(settings.temperature));
         }
         if !(0.0..=1.0).contains(&settings.top_p) {
             return Err(SamplingError::TopP(settings.top_p));
+        }
+        if !(0.0..=1.0).contains(&settings.min_p) {
+            return Err(SamplingError::MinP(settings.min_p));
         }
         let random = Pcg64Mcg::seed_from_u64(settings.seed);
         Ok(Self {
@@ -110,6 +119,7 @@ impl Sampler {
         }
         self.keep_top_k();
         self.keep_top_p();
+        self.keep_min_p();
         self.draw()
     }
 
@@ -137,6 +147,16 @@ impl Sampler {
         // At least the best token stays, whatever the limit.
         self.candidates
             .truncate(enough.map_or(usize::MAX, |last| last + 1));
+    }
+
+    fn keep_min_p(&mut self) {
+        if self.settings.min_p > 0.0 {
+            self.weigh(1.0);
+            let least = f64::from(self.settings.min_p);
+            // The weight of the best token is 1.
+            self.candidates
+                .retain(|candidate| candidate.weight >= least);
+        }
     }
 
     fn draw(&mut self) -> Result<u32, SamplingError> {
@@ -257,6 +277,10 @@ mod tests {
         assert_eq!(distinct(Sampling { top_p: 0.79, ..hot }), [1, 4]);
         assert_eq!(distinct(Sampling { top_p: 0.85, ..hot }), [1, 2, 4]);
         assert_eq!(distinct(Sampling { top_p: 0.0, ..hot }), [1]);
+        // Beside the best ones, the next has 0.37 of their probability, and the last 0.14.
+        assert_eq!(distinct(Sampling { min_p: 0.13, ..hot }), [0, 1, 2, 4]);
+        assert_eq!(distinct(Sampling { min_p: 0.36, ..hot }), [1, 2, 4]);
+        assert_eq!(distinct(Sampling { min_p: 1.0, ..hot }), [1, 4]);
     }
 
     #[test]
@@ -295,6 +319,12 @@ mod tests {
             Some(SamplingError::Temperature(_))
         ));
         assert_eq!(with(1.0, 1.5), Some(SamplingError::TopP(1.5)));
+        let negative = Sampling {
+            min_p: -0.1,
+            ..Sampling::default()
+        };
+        let refused = Sampler::new(negative).err();
+        assert_eq!(refused, Some(SamplingError::MinP(-0.1)));
         for temperature in [0.0, 1.0] {
             let mut sampler = Sampler::new(Sampling {
                 temperature,

@@ -55,6 +55,7 @@ fn equal_seeds_tell_equal_stories() {
             temperature: 1.0,
             top_k: 40,
             top_p: 0.95,
+            min_p: 0.0,
             seed,
         };
         let options = GenerateOptions {
