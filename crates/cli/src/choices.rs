@@ -1,5 +1,6 @@
 //! Options that several subcommands share: devices, a model's file, a session, how tokens are chosen.
 
+use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::num::ParseFloatError;
 use std::path::PathBuf;
@@ -63,6 +64,31 @@ pub struct ModelChoice {
 impl ModelChoice {
     pub fn load(&self) -> Result<Model, Failure> {
         Ok(loading::load(&self.devices.open()?, &self.model)?)
+    }
+
+    /// The name of the model's file, without its extension.
+    pub fn name(&self) -> String {
+        let stem = self.model.file_stem().unwrap_or_default();
+        stem.to_string_lossy().into_owned()
+    }
+}
+
+/// Which template makes texts of chats.
+#[derive(clap::Args)]
+pub struct TemplateChoice {
+    /// A chat template in Jinja2's language, instead of the model's own
+    #[arg(long, value_name = "FILE")]
+    template: Option<PathBuf>,
+}
+
+impl TemplateChoice {
+    /// What the file holds, if one is named.
+    pub fn read(&self) -> Result<Option<String>, Failure> {
+        let source = self.template.as_ref().map(|path| {
+            let read = fs::read_to_string(path);
+            read.map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+        });
+        source.transpose()
     }
 }
 
@@ -131,7 +157,7 @@ impl DecodingChoice {
 }
 
 /// How the next token is chosen.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub struct SamplingChoice {
     /// 0 always takes the likeliest token; higher is more surprising
     #[arg(

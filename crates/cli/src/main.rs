@@ -20,6 +20,7 @@ mod loading;
 mod memory;
 mod perplexity;
 mod quantize;
+mod serve;
 #[cfg(software_metal)]
 mod source;
 mod stress;
@@ -33,6 +34,7 @@ use std::process::ExitCode;
 
 use choices::{
     DecodingChoice, DeviceChoice, DevicesChoice, ModelChoice, SamplingChoice, SessionChoice,
+    TemplateChoice,
 };
 use clap::{Parser, Subcommand};
 use failure::Failure;
@@ -51,6 +53,8 @@ enum Command {
     Generate(generate::Arguments),
     /// Chat with a model
     Chat(chat::Arguments),
+    /// Answer requests of OpenAI's HTTP interface
+    Serve(serve::Arguments),
     /// List the Metal devices and their limits
     Info(info::Arguments),
     /// Tell what joins the Metal devices, and how fast bytes move between them
@@ -78,6 +82,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Chat(arguments) => chat::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Topology(arguments) => topology::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),

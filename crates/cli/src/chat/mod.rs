@@ -4,10 +4,8 @@ mod input;
 mod interrupts;
 mod output;
 
-use std::fs;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 
 use input::{Input, Line};
 use interrupts::Interrupts;
@@ -18,7 +16,7 @@ use metal_bridge_llama::{
 use output::Answer;
 
 use super::failure::Failure;
-use super::{ModelChoice, SamplingChoice, SessionChoice};
+use super::{ModelChoice, SamplingChoice, SessionChoice, TemplateChoice};
 
 #[derive(clap::Args)]
 #[command(after_help = COMMANDS)]
@@ -28,9 +26,8 @@ pub struct Arguments {
     /// The system message
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
-    /// A chat template in Jinja2's language, instead of the model's own
-    #[arg(long, value_name = "FILE")]
-    template: Option<PathBuf>,
+    #[command(flatten)]
+    template: TemplateChoice,
     /// Most tokens of an answer; otherwise until it ends or the context is full
     #[arg(short = 'n', long, value_name = "COUNT")]
     max_tokens: Option<usize>,
@@ -50,11 +47,7 @@ Each line of standard input is a message. Lines that begin with a slash are comm
 Ctrl-C interrupts an answer.";
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let source = arguments.template.as_ref().map(|path| {
-        let read = fs::read_to_string(path);
-        read.map_err(|error| Failure::new(format!("{}: {error}", path.display())))
-    });
-    let source = source.transpose()?;
+    let source = arguments.template.read()?;
     let model = arguments.model.load()?;
     let template = match source {
         Some(source) => ChatTemplate::new(source),

@@ -38,6 +38,7 @@ fn wrong_arguments_exit_with_2() {
         &["generate", "x"],
         &["bench"],
         &["generate", "-m", MODEL, "--top-k", "x"],
+        &["serve", "-m", MODEL, "--slots", "0"],
         &["stress", "--transfers", "0"],
         &["stress", "--transfers", "18446744073709551615"],
     ] {
@@ -50,6 +51,7 @@ fn wrong_arguments_exit_with_2() {
     for part in [
         "generate",
         "chat",
+        "serve",
         "perplexity",
         "info",
         "topology",
@@ -83,6 +85,7 @@ fn without_a_metal_every_command_exits_with_3() {
         &["generate", "-m", MODEL, "x"],
         &["bench", "-m", MODEL],
         &["chat", "-m", MODEL],
+        &["serve", "-m", MODEL],
         &["perplexity", "-m", MODEL, "--file", TEXT],
     ] {
         let output = run(arguments);

@@ -14,6 +14,8 @@ mod measuring;
 mod quantize;
 #[cfg(software_metal)]
 mod sanitize;
+#[cfg(metal_backend)]
+mod serve;
 #[cfg(software_metal)]
 mod terminal;
 #[cfg(metal_backend)]

@@ -1,0 +1,121 @@
+//! `metal-bridge serve`: a model behind OpenAI's HTTP interface.
+//!
+//! [`connections`] takes connections, [`routes`] answers requests, [`requests`] and [`messages`] read their [`fields`], [`slots`]
+//! generates, [`stops`] ends texts at strings, and [`replies`] writes answers.
+
+mod connections;
+mod error;
+mod fields;
+mod messages;
+mod replies;
+mod requests;
+mod routes;
+mod slots;
+mod stops;
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use metal_bridge_llama::chat::{ChatError, ChatTemplate};
+use metal_bridge_llama::{Conversation, Model, Session};
+use slots::Slots;
+
+use super::failure::Failure;
+use super::{ModelChoice, SamplingChoice, SessionChoice, TemplateChoice};
+
+#[derive(clap::Args)]
+#[command(after_help = ROUTES)]
+pub struct Arguments {
+    #[command(flatten)]
+    model: ModelChoice,
+    /// The name of the model in requests and answers; otherwise its file's, without the extension
+    #[arg(long, value_name = "NAME")]
+    alias: Option<String>,
+    /// Where to listen: by default, this machine alone can connect
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    host: String,
+    /// The port to listen on; 0 for any that is free
+    #[arg(long, value_name = "PORT", default_value_t = 8080)]
+    port: u16,
+    /// Requests that are answered at once; each has a cache of the whole context
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    slots: u16,
+    /// Requests that may wait for a slot
+    #[arg(long, value_name = "COUNT", default_value_t = 64)]
+    queue: u16,
+    /// After a signal, how long answers may take to their end
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    grace: u16,
+    #[command(flatten)]
+    template: TemplateChoice,
+    #[command(flatten)]
+    session: SessionChoice,
+    /// Settings of requests that name none
+    #[command(flatten)]
+    sampling: SamplingChoice,
+}
+
+const ROUTES: &str = "\
+Paths: /v1/chat/completions, /v1/completions, /v1/models, /tokenize, /detokenize, /health
+Ctrl-C or SIGTERM ends the server when its answers have ended; the second ends the answers too.";
+
+/// Threads for requests that are read and encoded, apart from those of the slots.
+const READERS: usize = 4;
+
+/// What all requests share.
+struct State {
+    slots: Arc<Slots>,
+    model: Model,
+    template: Result<ChatTemplate, ChatError>,
+    name: String,
+    /// Settings of requests that name none.
+    sampling: SamplingChoice,
+    /// When the server began, in seconds since 1970.
+    created: u64,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let source = arguments.template.read()?;
+    let model = arguments.model.load()?;
+    let template = match source {
+        Some(source) => Ok(ChatTemplate::new(source).map_err(Failure::new)?),
+        None => ChatTemplate::of(&model),
+    };
+    let options = arguments.session.options();
+    let sessions = (0..arguments.slots).map(|_| {
+        let session = Session::with_options(&model, &options)?;
+        Ok(Conversation::new(session))
+    });
+    let sessions: Vec<Conversation> = sessions.collect::<Result<_, Failure>>()?;
+    let name = arguments.alias.clone();
+    let state = Arc::new(State {
+        slots: Arc::new(Slots::new(sessions, arguments.queue.into())),
+        model,
+        template,
+        name: name.unwrap_or_else(|| arguments.model.name()),
+        sampling: arguments.sampling.clone(),
+        created: replies::now(),
+    });
+    let (host, port) = (&arguments.host, arguments.port);
+    let listened = connections::listen(host, port);
+    let (listener, address) =
+        listened.map_err(|error| Failure::new(format!("{host} port {port}: {error}")))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(usize::from(arguments.slots) + READERS)
+        .build()?;
+    let mut out = io::stdout();
+    writeln!(out, "{} at http://{address}", state.name).and_then(|()| out.flush())?;
+    let grace = Duration::from_secs(arguments.grace.into());
+    runtime.block_on(connections::serve(listener, state, grace))?;
+    // What still generates has nobody who reads it, and ends at its next token.
+    drop(runtime);
+    Ok(())
+}
+
+/// Tells who runs the server.
+fn note(text: &str) {
+    // Without standard error there is nobody left to tell.
+    let _ = writeln!(io::stderr(), "metal-bridge: {text}");
+}

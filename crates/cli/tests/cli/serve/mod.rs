@@ -1,0 +1,209 @@
+//! `metal-bridge serve` over HTTP: its texts are those of `generate`, and no request spoils another.
+
+mod client;
+mod refusals;
+
+use client::{Server, joined};
+use serde_json::{Value, json};
+
+use crate::commands::{MODEL, assert_code, run, text};
+
+const COMPLETIONS: &str = "/v1/completions";
+const CHAT: &str = "/v1/chat/completions";
+
+/// What `generate` writes after `prompt`.
+fn continuation(prompt: &str, options: &[&str]) -> String {
+    let generate = ["generate", "-q", "--no-prompt", "-m", MODEL, prompt];
+    let output = run(&[&generate, options].concat());
+    assert_code(&output, 0);
+    text(&output.stdout).strip_suffix('\n').unwrap().to_owned()
+}
+
+fn completion(prompt: &str) -> Value {
+    json!({"prompt": prompt, "max_tokens": 24, "temperature": 0})
+}
+
+/// `value` with further fields.
+fn with(mut value: Value, fields: Value) -> Value {
+    let fields = fields.as_object().unwrap().clone();
+    value.as_object_mut().unwrap().extend(fields);
+    value
+}
+
+#[test]
+fn texts_are_those_of_generate_whole_and_in_pieces() {
+    let folder = tempfile::tempdir().unwrap();
+    let template = folder.path().join("template.jinja");
+    std::fs::write(
+        &template,
+        "{{ messages | map(attribute='content') | join(' ') }}",
+    )
+    .unwrap();
+    let server = Server::start(&["--template", template.to_str().unwrap()]);
+    let expected = continuation("Once upon a time", &["-n", "24"]);
+
+    let first = server
+        .post(COMPLETIONS, &completion("Once upon a time"))
+        .value();
+    let choice = &first["choices"][0];
+    assert_eq!(choice["text"], expected);
+    assert_eq!(
+        (&choice["finish_reason"], &first["object"]),
+        (&json!("length"), &json!("text_completion"))
+    );
+    let usage = &first["usage"];
+    let prompt_tokens = usage["prompt_tokens"].as_u64().unwrap();
+    assert_eq!(usage["completion_tokens"], 24);
+    assert_eq!(usage["total_tokens"], prompt_tokens + 24);
+    assert_eq!(usage["prompt_tokens_details"]["cached_tokens"], 0);
+
+    // The same as a chat, from the tokens that the slot holds, and without them.
+    let messages = json!([
+        {"role": "system", "content": "Once"},
+        {"role": "user", "content": [{"type": "text", "text": "upon a time"}]},
+    ]);
+    let chat = json!({"messages": messages, "max_completion_tokens": 24, "n": 1, "user": "me"});
+    for (cached, uses_cache) in [(prompt_tokens - 1, true), (0, false)] {
+        let chat = with(chat.clone(), json!({"cache_prompt": uses_cache}));
+        let value = server.post(CHAT, &chat).value();
+        assert_eq!(
+            value["choices"][0]["message"],
+            json!({"role": "assistant", "content": expected})
+        );
+        assert_eq!(
+            value["usage"]["prompt_tokens_details"]["cached_tokens"],
+            cached
+        );
+    }
+
+    let streamed = json!({"stream": true, "stream_options": {"include_usage": true}});
+    let pieces = server.post(
+        COMPLETIONS,
+        &with(completion("Once upon a time"), streamed.clone()),
+    );
+    let events = pieces.events();
+    assert_eq!(joined(&events, "/choices/0/text"), expected);
+    let [.., end, usage, _] = &events[..] else {
+        panic!("{events:?}");
+    };
+    let [end, usage]: [Value; 2] = [end, usage].map(|event| serde_json::from_str(event).unwrap());
+    assert_eq!(end["choices"][0]["finish_reason"], "length");
+    assert_eq!(
+        (&usage["choices"], &usage["usage"]["completion_tokens"]),
+        (&json!([]), &json!(24))
+    );
+    let events = server.post(CHAT, &with(chat, streamed)).events();
+    assert_eq!(joined(&events, "/choices/0/delta/content"), expected);
+
+    // A stop string that lies across tokens ends the text before it.
+    let middle = expected.len() / 2;
+    let stop = expected.get(middle - 5..middle + 5).unwrap();
+    let before = expected.find(stop).unwrap();
+    let stopped = json!({"stop": ["nowhere", stop], "stream": true});
+    let events = server
+        .post(COMPLETIONS, &with(completion("Once upon a time"), stopped))
+        .events();
+    assert_eq!(joined(&events, "/choices/0/text"), expected[..before]);
+    assert!(events[events.len() - 2].contains("\"finish_reason\":\"stop\""));
+
+    // Settings reach the sampler, and a seed repeats its text.
+    let sampled = json!({"temperature": 1, "top_k": 50, "top_p": 0.9, "seed": 5});
+    let options = [
+        "-n", "24", "-t", "1", "--top-k", "50", "--top-p", "0.9", "--seed", "5",
+    ];
+    let value = server
+        .post(COMPLETIONS, &with(completion("Once"), sampled))
+        .value();
+    assert_eq!(value["choices"][0]["text"], continuation("Once", &options));
+
+    let models = server.request("GET /v1/models", b"").value();
+    assert_eq!(models["data"][0]["id"], "tiny-stories-q8_0");
+    assert_eq!(
+        server.request("GET /health", b"").value(),
+        json!({"status": "ok"})
+    );
+    let tokens = server
+        .post("/tokenize", &json!({"content": " Once upon"}))
+        .value();
+    let words = server.post("/detokenize", &tokens).value();
+    assert_eq!(words["content"].as_str().unwrap().trim_start(), "Once upon");
+}
+
+#[test]
+fn texts_at_once_are_those_one_after_the_other() {
+    let server = Server::start(&["--slots", "2"]);
+    let prompts = ["Once upon a time", "One day", "The cat", "Tom and"];
+    let text_of = |prompt: &str| {
+        let request = with(completion(prompt), json!({"cache_prompt": false}));
+        server.post(COMPLETIONS, &request).value()["choices"][0]["text"].clone()
+    };
+    let in_turn = prompts.map(text_of);
+    let text_of = &text_of;
+    let at_once = std::thread::scope(|scope| {
+        let threads = prompts.map(|prompt| scope.spawn(move || text_of(prompt)));
+        threads.map(|thread| thread.join().unwrap())
+    });
+    assert_eq!(at_once, in_turn);
+}
+
+/// Each token takes some tenths of a second, so a text that nothing ends would take a minute.
+#[cfg(software_metal)]
+#[test]
+fn a_client_that_goes_away_frees_its_slot() {
+    let server = Server::with_delay(&["--queue", "0"], "200000");
+    let story = continuation("Once upon a time", &[]);
+    let endless = json!({"prompt": "Once upon a time", "stream": true});
+    let streaming = server.begin(COMPLETIONS, &endless);
+    let whole = json!({"prompt": format!("Once upon a time{story}"), "max_tokens": 1});
+    let refused = server.post(COMPLETIONS, &whole);
+    assert_eq!(
+        (refused.status, &refused.json()["error"]["code"]),
+        (503, &json!("queue_full"))
+    );
+    assert!(refused.head.contains("retry-after: "));
+    drop(streaming);
+    let usage = loop {
+        let reply = server.post(COMPLETIONS, &whole);
+        if reply.status != 503 {
+            break reply.value()["usage"].clone();
+        }
+        std::thread::yield_now();
+    };
+    // The slot held no more of the story than what had been generated by then.
+    let cached = usage["prompt_tokens_details"]["cached_tokens"]
+        .as_u64()
+        .unwrap();
+    assert!(
+        cached < usage["prompt_tokens"].as_u64().unwrap() / 2,
+        "{usage}"
+    );
+}
+
+#[cfg(software_metal)]
+fn signal(server: &Server, number: i32) {
+    let pid = i32::try_from(server.child.id()).unwrap();
+    // SAFETY: the call takes numbers alone, and the child is not waited for yet, so its number is not another's.
+    assert_eq!(unsafe { libc::kill(pid, number) }, 0);
+}
+
+#[cfg(software_metal)]
+#[test]
+fn a_signal_lets_answers_end_and_a_second_ends_them() {
+    let request = json!({"prompt": "Once upon a time", "stream": true, "max_tokens": 8});
+    let mut server = Server::with_delay(&["--grace", "600"], "200000");
+    let streaming = server.begin(COMPLETIONS, &request);
+    signal(&server, libc::SIGTERM);
+    let expected = continuation("Once upon a time", &["-n", "8"]);
+    assert_eq!(joined(&streaming.finish(), "/choices/0/text"), expected);
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+
+    let mut server = Server::with_delay(&["--grace", "600"], "200000");
+    let endless = with(request, json!({"max_tokens": null}));
+    let streaming = server.begin(COMPLETIONS, &endless);
+    signal(&server, libc::SIGINT);
+    signal(&server, libc::SIGTERM);
+    let events = streaming.finish();
+    let last: Value = serde_json::from_str(events.last().unwrap()).unwrap();
+    assert_eq!(last["error"]["code"], "server_stopping");
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+}
