@@ -29,8 +29,8 @@ impl Stops {
             let end = &self.held[*start..];
             self.strings.iter().any(|string| string.starts_with(end))
         };
-        let starts = self.held.char_indices().map(|(start, _)| start);
-        let kept = starts.skip_while(|start| !may_begin(start)).next();
+        let mut starts = self.held.char_indices().map(|(start, _)| start);
+        let kept = starts.find(may_begin);
         let rest = self.held.split_off(kept.unwrap_or(self.held.len()));
         (std::mem::replace(&mut self.held, rest), false)
     }
@@ -44,6 +44,14 @@ impl Stops {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Strings, pieces, what is given for each piece and at the end, and whether a string was found.
+    type Case = (
+        &'static [&'static str],
+        &'static [&'static str],
+        &'static [&'static str],
+        bool,
+    );
 
     fn run(strings: &[&str], pieces: &[&str]) -> (Vec<String>, bool) {
         let mut stops = Stops::new(strings.iter().map(ToString::to_string).collect());
@@ -61,7 +69,7 @@ mod tests {
 
     #[test]
     fn text_passes_as_soon_as_no_string_can_begin_in_it() {
-        let cases: [(&[&str], &[&str], &[&str], bool); 8] = [
+        let cases: [Case; 8] = [
             (&[], &["ab", "c"], &["ab", "c", ""], false),
             (&["xy"], &["ab", "x", "z"], &["ab", "", "xz", ""], false),
             (&["xy"], &["ax", "x", "y!"], &["a", "x", ""], true),
