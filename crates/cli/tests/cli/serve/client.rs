@@ -55,6 +55,7 @@ impl Server {
     }
 
     /// Begins a text that comes piece by piece, and waits for its first piece.
+    #[cfg(software_metal)]
     pub fn begin(&self, path: &str, body: &Value) -> Streaming {
         let connection = self.send(&format!("POST {path}"), body.to_string().as_bytes());
         let mut streaming = Streaming {
@@ -78,11 +79,13 @@ impl Drop for Server {
     }
 }
 
+#[cfg(software_metal)]
 pub struct Streaming {
     connection: BufReader<TcpStream>,
     read: String,
 }
 
+#[cfg(software_metal)]
 impl Streaming {
     /// All events, also those that have come before.
     pub fn finish(mut self) -> Vec<String> {
