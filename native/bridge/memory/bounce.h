@@ -48,9 +48,9 @@ void mtbi_bounces_give_back(mtbi_bounce *bounces);
 
 struct mtbi_kernels *mtbi_peer_kernels(mtbi_peer *peer);
 mtb_device *mtbi_peer_device(const mtbi_peer *peer);
-/* Only after all their bounce buffers are back. */
 /* Whether copies between the memory's device and this peer of it may read from views. */
 bool mtbi_peer_has_views(struct mtb_memory *memory, const mtb_device *device);
+/* Only after all their bounce buffers are back. */
 void mtbi_peers_free(mtbi_peer *peers);
 
 #endif

@@ -76,7 +76,5 @@ static int replace(const char *path, const void *bytes, size_t length) {
 NSString *SMTLWriteFile(NSString *path, NSData *data) {
     const int cause = replace([path fileSystemRepresentation], [data bytes], [data length]);
     if (cause == 0) return nil;
-    char reason[128];
-    if (strerror_r(cause, reason, sizeof reason) != 0) (void)snprintf(reason, sizeof reason, "error %d", cause);
-    return [NSString stringWithFormat:@"%@ cannot be written: %s", path, reason];
+    return [NSString stringWithFormat:@"%@ cannot be written: %s", path, strerror(cause)];
 }
