@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::access::Access;
 use super::blit::BlitEncoder;
 use super::buffer::Buffer;
-use super::completion::{Completed, Completion, Handler};
+use super::completion::{Completed, Completion, Handler, Outcome};
 use super::compute::{ComputeEncoder, DispatchType};
 use super::device::Device;
 use super::event::SharedEvent;
@@ -29,6 +29,7 @@ pub struct CommandBuffer {
     // Released before `recording` releases the buffers.
     handle: Handle<sys::mtb_command_buffer>,
     recording: Recording,
+    outcomes: Vec<Outcome>,
     handlers: Vec<Handler>,
     slot: Slot,
     queue: CommandQueue,
@@ -74,6 +75,7 @@ impl CommandQueue {
         Ok(CommandBuffer {
             handle,
             recording: Recording::new(self.usual_uses()),
+            outcomes: Vec::new(),
             handlers: Vec::new(),
             slot: self.slots().take(),
             queue: self.clone(),
@@ -226,6 +228,11 @@ impl CommandBuffer {
         self.handlers.push(Box::new(handler));
     }
 
+    /// Tells `outcome` how the command buffer ended, before its buffers become free.
+    pub(crate) fn add_outcome(&mut self, outcome: Outcome) {
+        self.outcomes.push(outcome);
+    }
+
     /// Hands the work to the GPU (`commit`). The caller need not keep anything: the GPU finishes the work in any case,
     /// and what the work uses lives until then.
     ///
@@ -238,6 +245,7 @@ impl CommandBuffer {
         let CommandBuffer {
             handle,
             recording,
+            outcomes,
             handlers,
             slot,
             queue,
@@ -245,7 +253,8 @@ impl CommandBuffer {
         queue.remember_uses(recording.len());
         let position = slot.commit();
         let uses = recording.start(&position);
-        let completion = Arc::new(Completion::new(uses, handlers, Some(slot)));
+        let completion = Completion::new(uses, handlers, Some(slot)).with_outcomes(outcomes);
+        let completion = Arc::new(completion);
         // SAFETY: the command buffer is live and this thread's.
         let committed =
             unsafe { check(|error| sys::commit_with_handler(handle.as_ptr(), &completion, error)) };

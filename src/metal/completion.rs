@@ -1,7 +1,7 @@
 //! [`Completion`]: how committed work ends, and the handlers that are told.
 
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
@@ -50,6 +50,9 @@ impl Completed {
     }
 }
 
+/// Where the result of a command buffer stands as soon as its buffers are free. One that is never committed leaves it empty.
+pub(crate) type Outcome = Arc<OnceLock<Result<()>>>;
+
 pub(crate) type Handler = Box<dyn FnOnce(&Completed) + Send>;
 
 /// What the completion callback and the [`Submission`] share.
@@ -62,6 +65,7 @@ struct State {
     uses: RunningUses,
     /// The command buffer's slot in its queue; `None` if the bridge itself has made the command buffer.
     slot: Option<Slot>,
+    outcomes: Vec<Outcome>,
     handlers: Vec<Handler>,
     waker: Option<Waker>,
 }
@@ -81,10 +85,17 @@ impl Completion {
                 stage: Stage::Running,
                 uses,
                 slot,
+                outcomes: Vec::new(),
                 handlers,
                 waker: None,
             }),
         }
+    }
+
+    /// Also tells `outcomes` of the end.
+    pub(crate) fn with_outcomes(self, outcomes: Vec<Outcome>) -> Completion {
+        self.lock().outcomes = outcomes;
+        self
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -103,7 +114,12 @@ impl Completion {
     }
 
     fn end(&self, completed: Completed) {
-        // First the buffers, so that the handlers can access them.
+        // Whoever finds the buffers free finds the outcome.
+        for outcome in mem::take(&mut self.lock().outcomes) {
+            // A command buffer ends once.
+            let _ = outcome.set(completed.result());
+        }
+        // Then the buffers, so that the handlers can access them.
         self.release();
         let mut handlers = {
             let mut state = self.lock();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::launch::{HEADER_BYTES, LAUNCH_BYTES, NestedLaunch, QueueHeader, saturated};
 use super::program::{FIRST_BUFFER, NestedKernels, RANGE_BYTES};
 use super::run::{NestedRun, gpu_time};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::metal::buffer::Buffer;
 use crate::metal::compute::{ComputeEncoder, DispatchType};
 use crate::metal::pipeline::ComputePipeline;
@@ -31,8 +31,32 @@ impl NestedKernels {
     ) -> Result<NestedRun> {
         let begin = Instant::now();
         let _turn = self.take_turn("NestedKernels::run_by_cpu")?;
+        let outcome = self.begin(roots, buffers)?;
+        // SAFETY: the caller's promise, and it is this thread's turn.
+        let took = unsafe { self.run_levels(queue, buffers) };
+        // Nobody else has the place.
+        let _ = outcome.set(took.as_ref().map(|_| ()).map_err(Error::clone));
+        let (on_gpu, waited) = took?;
+        let elapsed = begin.elapsed();
+        Ok(NestedRun {
+            cpu_time: elapsed - waited,
+            gpu_time: on_gpu,
+            elapsed,
+            ..self.outcome()?
+        })
+    }
+
+    /// Dispatches level after level. Gives the time on the GPU and that of the waits.
+    ///
+    /// # Safety
+    ///
+    /// As [`encode`](NestedKernels::encode), by the thread whose turn it is.
+    unsafe fn run_levels(
+        &self,
+        queue: &CommandQueue,
+        buffers: &[&Buffer],
+    ) -> Result<(Duration, Duration)> {
         let (mut on_gpu, mut waited) = (Duration::ZERO, Duration::ZERO);
-        self.begin(roots, buffers)?;
         let mut first = 0;
         for level in 0..self.limits.levels {
             let appended = self.header()?.appended as usize;
@@ -57,13 +81,7 @@ impl NestedKernels {
             on_gpu += gpu_time(&submission);
             first = end;
         }
-        let elapsed = begin.elapsed();
-        Ok(NestedRun {
-            cpu_time: elapsed - waited,
-            gpu_time: on_gpu,
-            elapsed,
-            ..self.outcome()?
-        })
+        Ok((on_gpu, waited))
     }
 
     /// The launches at these places of the queue, each with its offset, less those that cannot run: those of a function or

@@ -1,6 +1,5 @@
 //! [`NestedKernels`]: functions, the queue of their launches, and how a run is encoded.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::HEADER;
@@ -12,6 +11,7 @@ use crate::indirect::{
 };
 use crate::metal::buffer::{Buffer, StorageMode};
 use crate::metal::command::CommandBuffer;
+use crate::metal::completion::Outcome;
 use crate::metal::compute::{ComputeEncoder, DispatchType};
 use crate::metal::device::Device;
 use crate::metal::library::CompileOptions;
@@ -52,8 +52,9 @@ pub struct NestedKernels {
     /// Held while a run is encoded, and by `run` and `run_by_cpu` until they have read its outcome. Guards of the buffers
     /// alone would leave gaps: between the roots and the first encoder, and between two levels by the CPU.
     turn: Mutex<()>,
-    /// The queue and the ranges are those of a run: nothing has written them before the first.
-    pub(super) begun: AtomicBool,
+    /// How the run ended whose numbers the queue and the ranges hold: written under a guard of the queue that writes. None
+    /// before the first run.
+    last: Mutex<Option<Outcome>>,
 }
 
 pub(super) fn out_of_range(function: &'static str, message: String) -> Error {
@@ -122,7 +123,7 @@ impl NestedKernels {
             commands,
             encode_level,
             turn: Mutex::new(()),
-            begun: AtomicBool::new(false),
+            last: Mutex::default(),
         })
     }
 
@@ -178,7 +179,7 @@ impl NestedKernels {
         roots: &[NestedLaunch],
         buffers: &[&Buffer],
     ) -> Result<()> {
-        self.begin(roots, buffers)?;
+        let outcome = self.begin(roots, buffers)?;
         for level in 0..self.limits.levels {
             let mut encoder = command_buffer.compute_command_encoder(DispatchType::Serial)?;
             self.encode_commands(&mut encoder, level)?;
@@ -200,11 +201,14 @@ impl NestedKernels {
             }
             encoder.end_encoding()?;
         }
+        // Not before: a run that is encoded in part has no outcome, whatever becomes of the command buffer.
+        command_buffer.add_outcome(outcome);
         Ok(())
     }
 
-    /// Puts the roots into the queue, and what the kernel that encodes needs into its buffer.
-    pub(super) fn begin(&self, roots: &[NestedLaunch], buffers: &[&Buffer]) -> Result<()> {
+    /// Puts the roots into the queue, and what the kernel that encodes needs into its buffer. Gives the place for how the run
+    /// ends.
+    pub(super) fn begin(&self, roots: &[NestedLaunch], buffers: &[&Buffer]) -> Result<Outcome> {
         const FUNCTION: &str = "NestedKernels::encode";
         let checks = [
             (roots.len(), self.limits.launches, "launches"),
@@ -230,9 +234,16 @@ impl NestedKernels {
         queue[..HEADER_BYTES].copy_from_slice(bytemuck::bytes_of(&header));
         let launches: &[u8] = bytemuck::cast_slice(roots);
         queue[HEADER_BYTES..][..launches.len()].copy_from_slice(launches);
+        let outcome = Outcome::default();
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome.clone());
         drop(queue);
-        self.begun.store(true, Ordering::Release);
-        Ok(())
+        Ok(outcome)
+    }
+
+    /// How the last run ended. The caller has a guard of the queue, so that no other run begins meanwhile.
+    pub(super) fn last(&self) -> Option<Outcome> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.clone()
     }
 
     fn encode_commands(&self, encoder: &mut ComputeEncoder<'_>, level: usize) -> Result<()> {

@@ -1,6 +1,5 @@
 //! [`NestedRun`]: how a run of nested kernels ended, and what it took.
 
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::launch::{HEADER_BYTES, NestedLaunch, QueueHeader};
@@ -74,14 +73,23 @@ impl NestedKernels {
     ///
     /// [`Error::OutOfRange`] if launches found no place in the queue, or if launches are left after the last level;
     /// [`Error::InvalidArgument`] if launches named a function or a threadgroup that there cannot be. Such launches have
-    /// not run; all others have. [`Error::InvalidState`] before a run was encoded. Those of a wait for a buffer.
+    /// not run; all others have. [`Error::CommandBuffer`] if the GPU failed: nobody knows which launches have run.
+    /// [`Error::InvalidState`] before a run was encoded, and if the run's command buffer was dropped or its commit failed:
+    /// none has run. Those of a wait for a buffer.
     pub fn outcome(&self) -> Result<NestedRun> {
         const FUNCTION: &str = "NestedKernels::outcome";
-        if !self.begun.load(Ordering::Acquire) {
-            let message = "no run was encoded";
-            return Err(Error::InvalidState(Failure::new(FUNCTION, message)));
-        }
-        let header = self.header()?;
+        let invalid_state = |message| Error::InvalidState(Failure::new(FUNCTION, message));
+        // Both guards live to the end: all that is read is of one run.
+        let header = self.queue.wait_read_range::<u8>(0..HEADER_BYTES)?;
+        let ranges = self.ranges.wait_read::<[u32; 2]>()?;
+        let last = self
+            .last()
+            .ok_or_else(|| invalid_state("no run was encoded"))?;
+        let ended = last
+            .get()
+            .ok_or_else(|| invalid_state("the run was not committed"))?;
+        ended.clone()?;
+        let header: QueueHeader = bytemuck::pod_read_unaligned(&header);
         let launches = self.limits.launches;
         if header.dropped > 0 {
             let dropped = header.dropped;
@@ -97,7 +105,6 @@ impl NestedKernels {
             );
             return Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
         }
-        let ranges = self.ranges.wait_read::<[u32; 2]>()?;
         let run: usize = ranges.iter().map(|[_, count]| *count as usize).sum();
         let left = (header.appended as usize).min(launches).saturating_sub(run);
         if left > 0 {

@@ -1,6 +1,8 @@
 //! Kernels that launch kernels, against models in memory.
 
 mod algorithms;
+#[cfg(software_metal)]
+mod failures;
 mod limits;
 
 use metal_bridge::indirect::nested::{self, NestedKernels, NestedLaunch, NestedLimits, NestedRun};
