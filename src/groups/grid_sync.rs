@@ -10,6 +10,7 @@ use crate::metal::buffer::StorageMode;
 use crate::metal::compute::ComputeEncoder;
 use crate::metal::device::Size;
 use crate::metal::functions::descriptor::ForwardProgressUsage;
+use crate::metal::library::LanguageVersion;
 use crate::metal::pipeline::ComputePipeline;
 use crate::metal::queue::CommandQueue;
 
@@ -125,11 +126,11 @@ impl GridSync {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`], [`Error::Internal`].
+    /// [`Error::Compile`], [`Error::OutOfMemory`], [`Error::Internal`]. A compiler without Metal 3.2 is not an error.
     pub fn new(queue: &CommandQueue) -> Result<GridSync> {
         Ok(GridSync {
             queue: queue.clone(),
-            probe: Probe::compile(queue.device())?,
+            probe: Probe::compile(queue.device(), LanguageVersion::new(3, 2))?,
             resident: Mutex::default(),
         })
     }

@@ -23,16 +23,21 @@ pub(super) struct Room {
 #[derive(Debug)]
 pub(super) struct Probe(ComputePipeline);
 
+/// Whether the compiler lacks the version of the language. The error of a compilation does not tell: Metal has no code for
+/// it. But then even an empty source fails, and does not without the version.
+fn lacks(device: &Device, version: &CompileOptions) -> bool {
+    let compiles = |options| device.new_library_with_source("\n", options).is_ok();
+    !compiles(version) && compiles(&CompileOptions::new())
+}
+
 impl Probe {
-    /// None if the compiler is older than Metal 3.2.
-    pub(super) fn compile(device: &Device) -> Result<Option<Probe>> {
+    /// None if the compiler lacks `version`.
+    pub(super) fn compile(device: &Device, version: LanguageVersion) -> Result<Option<Probe>> {
         let source = include_str!("../../shaders/grid_probe.metal");
-        let options = CompileOptions::new().language_version(LanguageVersion::new(3, 2));
+        let options = CompileOptions::new().language_version(version);
         let library = match device.new_library_with_source(source, &options) {
             Ok(library) => library,
-            Err(Error::Compile(_) | Error::Unsupported(_) | Error::InvalidArgument(_)) => {
-                return Ok(None);
-            }
+            Err(_) if lacks(device, &options) => return Ok(None),
             Err(error) => return Err(error),
         };
         let function = library.new_function("grid_probe")?;
@@ -91,5 +96,19 @@ impl Probe {
         encoder.end_encoding()?;
         commands.commit()?.wait()?;
         Ok(counts.wait_read::<u32>()?[1] as usize)
+    }
+}
+
+#[cfg(all(test, metal_backend))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compiler_without_the_version_has_no_probe() {
+        let Ok(device) = Device::system_default() else {
+            return;
+        };
+        let probe = |major, minor| Probe::compile(&device, LanguageVersion::new(major, minor));
+        assert!(probe(3, 9).unwrap().is_none());
     }
 }

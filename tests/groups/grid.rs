@@ -202,3 +202,19 @@ fn phases_serve_grids_of_any_size() {
     numbers.run(&queue, dispatch).unwrap();
     numbers.assert_went_around();
 }
+
+#[cfg(software_metal)]
+#[test]
+fn a_probe_that_does_not_compile_is_an_error() {
+    let name = "grid::a_probe_that_does_not_compile_is_an_error";
+    metal_bridge_test_support::in_child(name, || {
+        let queue = queue();
+        metal_bridge_test_support::failures::fail_compile(1);
+        let made = GridSync::new(&queue);
+        assert!(matches!(made, Err(Error::Compile(_))), "{made:?}");
+        let sync = GridSync::new(&queue).unwrap();
+        let [around, ..] = pipelines();
+        let support = sync.supports_grid_sync(&around, 1, THREADS, 0).unwrap();
+        assert!(matches!(support, GridSyncSupport::Barrier { .. }));
+    });
+}
