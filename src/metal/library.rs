@@ -93,7 +93,9 @@ impl CompileOptions {
         self
     }
 
-    /// Makes a dynamic library with this install name.
+    /// Makes a dynamic library with this install name. Files of libraries that need this one have the name, and they load only
+    /// if it leads to a file: it is an absolute path, or begins with `@executable_path/` or `@loader_path/`. A library that no
+    /// file needs may have any name, such as `tools`; nothing looks for it, and `@rpath/` has no meaning.
     pub fn dynamic(mut self, install_name: impl Into<String>) -> CompileOptions {
         self.library_type = LibraryType::Dynamic;
         self.install_name = Some(install_name.into());

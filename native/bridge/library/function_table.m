@@ -64,9 +64,11 @@ static mtb_status make_table(mtb_visible_function_table **made, mtb_pipeline *pi
     REQUIRE(mtbi_check_given(pipeline, "pipeline", error, name));
     REQUIRE(mtbi_check_function_pointers(pipeline->device, error, name));
     if (count == 0) return mtbi_fail(error, name, MTB_INVALID_ARGUMENT, "`function_count` is zero");
-    if (count > pipeline->device->info.max_buffer_length / sizeof(uint64_t))
+    const uint64_t most = pipeline->device->info.max_buffer_length / sizeof(uint64_t);
+    if (count > most)
         return mtbi_fail(error, name, MTB_OUT_OF_RANGE,
-                         "a table of %zu functions is larger than the device's largest buffer", count);
+                         "a table of %zu functions is larger than the device's largest buffer, which holds %llu", count,
+                         (unsigned long long)most);
     mtb_visible_function_table *table =
         mtbi_handle_create(MTB_HANDLE_VISIBLE_FUNCTION_TABLE, sizeof *table, destroy_table, error, name);
     if (!table) return MTB_OUT_OF_MEMORY;

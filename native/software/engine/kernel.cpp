@@ -154,7 +154,7 @@ const smtl_visible_function *smtl_kernel_find_function(const smtl_kernel *kernel
 }
 
 smtl_function_table *smtl_function_table_create(const smtl_kernel *kernel, size_t count) {
-    constexpr size_t most = size_t{1} << 24;
+    constexpr size_t most = (SIZE_MAX - sizeof(smtl_function_table)) / sizeof(const smtl_visible_function *);
     if (count > most) return nullptr;
     auto *const table = static_cast<smtl_function_table *>(
         std::calloc(1, sizeof(smtl_function_table) + count * sizeof(const smtl_visible_function *)));

@@ -71,6 +71,18 @@ fn kernels_call_private_functions_by_name() {
     assert_values(&values, |i| i + 7);
 }
 
+/// The device's largest buffer is the only limit.
+#[test]
+fn a_table_is_as_large_as_a_buffer() {
+    let Some(scene) = &*SCENE else { return };
+    let made = scene.call.new_visible_function_table((1 << 24) + 1);
+    assert_eq!(made.unwrap().function_count(), (1 << 24) + 1);
+    let most = device().limits().max_buffer_length / 8;
+    let made = scene.call.new_visible_function_table(most as usize + 1);
+    let out_of_range = |error: &Error| matches!(error, Error::OutOfRange(_));
+    assert_error(made, out_of_range, &format!("which holds {most}"));
+}
+
 #[test]
 fn a_table_in_use_does_not_change() {
     let Some(scene) = &*SCENE else { return };

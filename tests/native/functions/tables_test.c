@@ -166,7 +166,7 @@ static void wrong_pipelines_and_tables_are_refused(void) {
     CHECK_FAILS(mtb_function_handle_create(made.pipeline, made.call, &error), MTB_NOT_FOUND, "`call`");
     CHECK_FAILS(mtb_visible_function_table_create(NULL, 1, &error), MTB_INVALID_ARGUMENT, "pipeline");
     CHECK_FAILS(mtb_visible_function_table_create(made.pipeline, 0, &error), MTB_INVALID_ARGUMENT, "zero");
-    CHECK_FAILS(mtb_visible_function_table_create(made.pipeline, SIZE_MAX, &error), MTB_OUT_OF_RANGE, "larger");
+    CHECK_FAILS(mtb_visible_function_table_create(made.pipeline, SIZE_MAX, &error), MTB_OUT_OF_RANGE, "which holds");
 
     mtb_pipeline *alone;
     mtb_visible_function_table *table;
