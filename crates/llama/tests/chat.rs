@@ -280,6 +280,36 @@ fn templates_do_not_make_memory_of_a_number() {
 }
 
 #[test]
+fn single_instructions_make_no_text_without_bound() {
+    let long = "{% set a = 'a' * 1000000 %}{% set n = '\n' * 100000 %}";
+    for expression in [
+        "a|replace('a', a)",
+        "a|replace('', a)",
+        "a.replace('a', a)",
+        "a.replace('', a, 1000000)",
+        "a|join(a)",
+        "range(10000)|join(a)",
+        "a.join(range(10000))",
+        "([a] * 9999)|join",
+        "n|indent(9999)",
+        "n|indent(width=9999)",
+        "('%(a)9999d' * 100000)|format({'a': 1})",
+        "('%(a)s' * 100000)|format({'a': a})",
+        "('%(a)s' * 100000)|format(a=a)",
+        "('{0}' * 100000).format(a)",
+        "('{a}' * 100000).format(a=a)",
+    ] {
+        let error = fails(&format!("{long}{{{{ ({expression})|length }}}}"));
+        let text = error.to_string();
+        assert!(text.contains("longer than 16 MiB"), "{expression}: {text}");
+    }
+    let source = "{{ 'aé'.count('') }} {{ 'abab'.count('ab') }} {{ 'ab'.replace('', '-') }} {{ 'ab'|replace('b', '') }} \
+        {{ ['a', 'b']|join(', ') }} {{ '-'.join(['a', 'b']) }} {{ 'ab'|join('-') }} {{ '{a}{a}'.format(a='x') }}";
+    let text = template(source).render(&tokenizer(false), &[], &ChatOptions::default());
+    assert_eq!(text.unwrap(), "3 2 -a-b- a a, b a-b a-b xx");
+}
+
+#[test]
 fn deep_templates_are_rendered_or_refused() {
     // The template engine takes a time for some that grows with the square of their length.
     for (first, again, count) in [

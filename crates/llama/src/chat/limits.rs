@@ -1,13 +1,13 @@
-//! Limits of what a template's source may nest, and of what makes memory of a number: one step of a template could ask for more than
-//! there is.
+//! Limits of what a template's source may nest, and of what filters and methods make of numbers and of short texts: one step of a
+//! template could ask for more memory than there is.
 
 use std::thread;
 
-use minijinja::value::{Kwargs, Rest, Value};
+use minijinja::value::{Kwargs, Rest, Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, filters};
 use minijinja_contrib::pycompat;
 
-use super::error::ChatError;
+use super::error::{ChatError, MAX_OUTPUT};
 
 /// Words and signs of a template. Those of models have some thousands.
 const MAX_WORDS: usize = 20_000;
@@ -32,6 +32,11 @@ pub(super) fn limit(environment: &mut Environment<'static>) {
                 for argument in arguments.iter().skip(1) {
                     check_count(argument)?;
                 }
+                if name == "indent" {
+                    let text = arguments.first().and_then(Value::as_str);
+                    let lines = text.map_or(0, |text| text.matches('\n').count());
+                    check_pieces(lines, arguments.get(1).map_or(0, largest_count))?;
+                }
                 filter.call(state, &arguments)
             },
         );
@@ -41,16 +46,85 @@ pub(super) fn limit(environment: &mut Environment<'static>) {
         "format",
         move |state: &State<'_, '_>, arguments: Rest<Value>| {
             let text = arguments.first().and_then(Value::as_str);
-            check_fields(text, '%')?;
+            check_fields(text, '%', arguments.get(1..).unwrap_or_default())?;
             format.call(state, &arguments)
         },
     );
+    let join = Value::from_function(filters::join);
+    environment.add_filter(
+        "join",
+        move |state: &State<'_, '_>, arguments: Rest<Value>| {
+            if let Some(values) = arguments.first() {
+                check_joined(values, arguments.get(1).and_then(Value::as_str))?;
+            }
+            join.call(state, &arguments)
+        },
+    );
+    let replace = Value::from_function(filters::replace);
+    environment.add_filter(
+        "replace",
+        move |state: &State<'_, '_>, arguments: Rest<Value>| {
+            if let Some((text, pair)) = arguments.split_first() {
+                check_replaced(text.as_str(), pair)?;
+            }
+            replace.call(state, &arguments)
+        },
+    );
     environment.set_unknown_method_callback(|state, value, method, arguments| {
-        if method == "format" {
-            check_fields(value.as_str(), '{')?;
+        match (method, arguments) {
+            ("format", _) => check_fields(value.as_str(), '{', arguments)?,
+            ("join", [values]) if value.as_str().is_some() => check_joined(values, value.as_str())?,
+            ("replace", pair) => check_replaced(value.as_str(), pair)?,
+            // The engine looks for it without end.
+            ("count", [what]) if what.as_str() == Some("") => {
+                if let Some(text) = value.as_str() {
+                    return Ok((text.chars().count() + 1).into());
+                }
+            }
+            _ => {}
         }
         pycompat::unknown_method_callback(state, value, method, arguments)
     });
+}
+
+fn too_long() -> Error {
+    let reason = format!("a text is longer than {} MiB", MAX_OUTPUT >> 20);
+    Error::new(ErrorKind::InvalidOperation, reason)
+}
+
+/// Refuses `count` pieces of `length` bytes each.
+fn check_pieces(count: usize, length: usize) -> Result<(), Error> {
+    match count.saturating_mul(length) > MAX_OUTPUT {
+        true => Err(too_long()),
+        false => Ok(()),
+    }
+}
+
+/// Checks the length of a text that `join` makes of strings.
+fn check_joined(values: &Value, joiner: Option<&str>) -> Result<(), Error> {
+    let between = joiner.map_or(0, str::len);
+    if let Some(text) = values.as_str() {
+        return check_pieces(text.len(), between);
+    }
+    if !matches!(values.kind(), ValueKind::Seq | ValueKind::Iterable) {
+        return Ok(());
+    }
+    let mut length = 0;
+    for value in values.try_iter()? {
+        length += between + value.as_str().map_or(1, str::len);
+        check_pieces(length, 1)?;
+    }
+    Ok(())
+}
+
+/// Checks the length of a text in which each `pair[0]` becomes `pair[1]`.
+fn check_replaced(text: Option<&str>, pair: &[Value]) -> Result<(), Error> {
+    let [old, new, ..] = pair else { return Ok(()) };
+    let (Some(text), Some(old), Some(new)) = (text, old.as_str(), new.as_str()) else {
+        return Ok(());
+    };
+    // An empty text is found between all characters.
+    check_pieces(text.matches(old).count(), new.len())
 }
 
 fn too_large() -> Error {
@@ -58,33 +132,53 @@ fn too_large() -> Error {
     Error::new(ErrorKind::InvalidOperation, reason)
 }
 
+/// The largest count that an argument has, or the arguments that have names.
+fn largest_count(argument: &Value) -> usize {
+    let count = |value: &Value| usize::try_from(value.clone()).unwrap_or(0);
+    let named = Kwargs::try_from(argument.clone());
+    let names = named.iter().flat_map(|named| {
+        named
+            .args()
+            .filter_map(|name| named.peek::<Value>(name).ok())
+    });
+    names
+        .map(|value| count(&value))
+        .fold(count(argument), usize::max)
+}
+
 /// Checks an argument that may be a count, or the arguments that have names.
 fn check_count(argument: &Value) -> Result<(), Error> {
-    let is_too_large =
-        |value: &Value| usize::try_from(value.clone()).is_ok_and(|count| count > MAX_COUNT);
-    if let Ok(named) = Kwargs::try_from(argument.clone()) {
-        for name in named.args() {
-            if is_too_large(&named.peek(name)?) {
-                return Err(too_large());
-            }
-        }
-    }
-    match is_too_large(argument) {
+    match largest_count(argument) > MAX_COUNT {
         true => Err(too_large()),
         false => Ok(()),
     }
 }
 
 /// Checks the numbers of a format behind its first field's beginning: literal ones too, since keys of fields may have any text.
-fn check_fields(format: Option<&str>, begin: char) -> Result<(), Error> {
-    let fields = format.and_then(|format| format.split_once(begin));
-    let mut numbers = fields
-        .map_or("", |(_, fields)| fields)
-        .split(|c: char| !c.is_ascii_digit());
-    match numbers.any(|number| number.len() > MAX_DIGITS) {
-        true => Err(too_large()),
-        false => Ok(()),
+/// Then what its fields may make of the arguments, be they named or in a dictionary.
+fn check_fields(format: Option<&str>, begin: char, arguments: &[Value]) -> Result<(), Error> {
+    let Some((_, fields)) = format.and_then(|format| format.split_once(begin)) else {
+        return Ok(());
+    };
+    let mut widths = 0;
+    for number in fields.split(|c: char| !c.is_ascii_digit()) {
+        if number.len() > MAX_DIGITS {
+            return Err(too_large());
+        }
+        widths += number.parse().unwrap_or(0);
     }
+    check_pieces(widths, 1)?;
+    let length = |value: &Value| value.as_str().map_or(1, str::len);
+    let mut longest = 1;
+    for argument in arguments {
+        longest = longest.max(length(argument));
+        if argument.kind() == ValueKind::Map {
+            for key in argument.try_iter()? {
+                longest = longest.max(length(&argument.get_item(&key)?));
+            }
+        }
+    }
+    check_pieces(1 + fields.matches(begin).count(), longest)
 }
 
 /// Refuses a template whose expressions could be nested too deep.
