@@ -121,6 +121,22 @@ fn mistakes_name_the_file_and_leave_none() {
 }
 
 #[test]
+fn a_file_beyond_the_limit_is_an_error_and_none_is_left() {
+    let folder = folder();
+    let before = names(folder.path());
+    let limited = "ulimit -f 8; exec \"$0\" quantize model.gguf small.gguf f16";
+    let output = Command::new("sh")
+        .args(["-c", limited, env!("CARGO_BIN_EXE_metal-bridge")])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("File too large"), "{message}");
+    assert_eq!(names(folder.path()), before);
+}
+
+#[test]
 fn links_and_what_is_no_file_are_not_replaced() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
