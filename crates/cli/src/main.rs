@@ -76,12 +76,14 @@ enum Command {
 
 /// From now on a write beyond the process's limit for files (`ulimit -f`) is an error like that of a full disk: it has a message,
 /// and what was written so far is removed.
+#[cfg(unix)]
 fn take_file_limit_as_error() {
     // SAFETY: the signal is ignored, so nothing runs when it comes. Nobody else of this process handles it.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
 fn main() -> ExitCode {
+    #[cfg(unix)]
     take_file_limit_as_error();
     let arguments = match Arguments::try_parse_from(env::args_os().map(long_option)) {
         Ok(arguments) => arguments,
