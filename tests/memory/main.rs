@@ -4,6 +4,7 @@
 mod arenas;
 mod callbacks;
 mod collective_failures;
+mod collective_programs;
 mod collectives;
 mod downloads;
 mod ends;
