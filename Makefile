@@ -26,7 +26,7 @@ BRIDGE = $(MAKE) -C native/bridge PREFIX="$(abspath $(PREFIX))" BUILD="$(PRODUCT
 # A Mac needs no software Metal.
 ON_SOFTWARE_METAL = $(if $(filter Darwin,$(shell uname -s)),,$(1))
 
-.PHONY: help demo test check fmt lint lint-candle doc package native sanitize sanitize-kernels sanitize-kernels-all portable standalone \
+.PHONY: help demo test check fmt lint lint-candle lint-portable doc package native sanitize sanitize-kernels sanitize-kernels-all portable standalone \
         install-software-metal uninstall-software-metal shuffle fuzz soak large foreign foreign-ggml foreign-mlx foreign-candle foreign-tinygrad foreign-naga foreign-torch bench stress \
         setup setup-check setup-software clean platforms \
         install-bridge uninstall-bridge cuda-programs install-cuda-runtime uninstall-cuda-runtime
@@ -66,6 +66,9 @@ lint: setup-check
 
 lint-candle: setup-check ## the command line with candle, which needs Rust 1.88 (not in CI: compiles 60 packages more)
 	cargo clippy --package metal-bridge-cli --features candle --all-targets -- -D warnings
+
+lint-portable: ## clippy for the crates without a Metal (not in CI: compiles their dependencies once more)
+	scripts/portable --lint
 
 doc: setup
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
