@@ -2,7 +2,7 @@
 
 use metal_bridge::command_buffer_error::OUT_OF_MEMORY;
 use metal_bridge_test_support::failures::{self, Raise};
-use metal_bridge_test_support::in_child;
+use metal_bridge_test_support::{in_child, leak};
 
 use super::*;
 
@@ -68,7 +68,7 @@ fn a_run_that_was_not_committed_is_told() {
             // An encoder that was leaked lets no other begin.
             let mut command_buffer = queue().command_buffer().unwrap();
             let encoder = command_buffer.compute_command_encoder(DispatchType::Serial);
-            std::mem::forget(encoder.unwrap());
+            leak(encoder.unwrap());
             // SAFETY: nothing is encoded.
             let result = unsafe { kernels.encode(&mut command_buffer, &[root()], &[&launched]) };
             assert_error(result, invalid_state, "encoder");
