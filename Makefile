@@ -46,12 +46,13 @@ setup-software:
 demo: setup ## decodes a story with the shipped model
 	cargo run --release --quiet --bin metal-bridge -- generate --model $(MODEL) "$(PROMPT)"
 
-# Shuffled tests and fuzzers have less time here than by themselves, and one in eleven of the foreign kernels runs.
+# Shuffled tests and fuzzers have less time here than by themselves, and one in eleven of the foreign kernels runs. No Rust test runs
+# both shuffled and not.
 test: SEEDS = 1
-test: SECONDS = 30
+test: SECONDS = 20
 test: FOREIGN = --every=11
 test: check shuffle fuzz foreign sanitize-kernels cuda-programs ## the tests of continuous integration
-	scripts/cargo-tests
+	scripts/cargo-tests --rest
 
 check: lint doc portable standalone sanitize ## formatting, lints, documentation, the build without a backend, sanitizers
 

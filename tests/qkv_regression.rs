@@ -24,7 +24,7 @@ mod regression {
     };
     use metal_bridge_workloads::stress::{Drops, MAX_DEVIATION, Runner, Scenario};
 
-    pub const CASES: [Case; 9] = [
+    pub const CASES: [Case; 10] = [
         case("q_alone", || regression(ONE, projections(1, 1, 1))),
         case("q_and_k", || regression(ONE, projections(2, 1, 1))),
         case("q_k_and_v_for_one_token_and_one_layer", || {
@@ -41,6 +41,9 @@ mod regression {
         }),
         case("ten_thousand_buffers_alive", || {
             regression(Scenario::Alive(2), Scenario::Alive(10_000))
+        }),
+        case("a_hundred_thousand_buffers_in_sequence", || {
+            regression(Scenario::Sequence(100), Scenario::Sequence(100_000));
         }),
         case("a_million_buffers_in_sequence", || {
             regression(Scenario::Sequence(100), Scenario::Sequence(1_000_000));

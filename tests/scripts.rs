@@ -108,3 +108,40 @@ fn setup_does_not_wait_for_other_failures_of_apt() {
     );
     assert!(said.contains("going on"), "{said}");
 }
+
+/// What `scripts/with-metal` passes on of these lines.
+fn passed_on(arguments: &[&str], lines: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("programs");
+    fs::write(&input, lines).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/with-metal");
+    let output = Command::new(script)
+        .args(arguments)
+        .stdin(fs::File::open(input).unwrap())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// `make test` runs each program once: shuffled, or with `cargo-tests --rest`.
+#[test]
+fn a_program_is_shuffled_or_one_of_the_rest() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let line = |folder: &str, program: &str| format!("{root}{folder}\t{root}/target/{program}\n");
+    let shuffled = [
+        line("", "ops-1f\ttensor::\tSOFTWARE_METAL_OPTIMIZE=1"),
+        line("", "memory-0a"),
+        line("/crates/llama", "engine-1"),
+        line("/crates/cli", "metal_bridge-2"),
+    ];
+    let rest = [
+        line("", "abi-1"),
+        line("/crates/llama", "tokenizer-2"),
+        line("/crates/cudart", "cuda_runtime-3"),
+        line("/crates/cudart", "memory-4"),
+    ];
+    let lines = [&shuffled[..], &rest[..]].concat().concat();
+    assert_eq!(passed_on(&[], &lines), shuffled.concat());
+    assert_eq!(passed_on(&["-v"], &lines), rest.concat());
+}

@@ -330,5 +330,5 @@ exchanges! {
     three_devices_exchange_in_any_order, 4, [DEVICES = "3", SHUFFLE = "7", POISON = "1"];
     five_peers_exchange_late, 2, [DEVICES = "5", PEERS = "1", DELAY = "200"];
     five_discrete_devices_exchange_over_links, 2, [DEVICES = "5", UNIFIED = "0", LINK = "8,200"];
-    sixteen_devices_exchange, 1, [DEVICES = "16"];
+    nine_devices_exchange, 1, [DEVICES = "9"];
 }

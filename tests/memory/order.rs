@@ -350,7 +350,7 @@ impl Rig {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(2000), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(500), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn several_queues_do_what_one_thread_would(program in proptest::collection::vec(step(), 1..40)) {

@@ -103,6 +103,8 @@ pub fn in_child_with(test: &str, variables: &[(&str, &str)], scenario: impl FnOn
         false,
     );
     output.assert_clean();
+    // Shown with `--nocapture`, as the output of other tests is.
+    print!("{}", output.text);
     assert!(
         output.text.contains("1 passed"),
         "there is no test {test}:\n{}",
