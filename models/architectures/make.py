@@ -2,10 +2,11 @@
 own implementation gives in float64.
 
 Usage: python make.py OUT_DIR [NAME...]
-Needs torch, transformers, gguf, numpy, safetensors.
+Needs torch, transformers 5, gguf, numpy, safetensors, tokenizers.
 
 NAME.gguf has the weights in F32, with the names and keys that llama.cpp's converter writes. NAME.safetensors has for each
-text its tokens, the context of the session that reads it, and the logits after each token.
+text its tokens, the context of the session that reads it, and the logits after each token. NAME/ is the same model as
+`save_pretrained` writes it, for some of them in several files.
 """
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ import torch
 from gguf import GGMLQuantizationType
 from gguf.quants import dequantize, quantize
 from safetensors.numpy import save_file
+from tokenizers import Tokenizer, decoders, models, normalizers, processors
 
 # transformers computes norms, softmax and rotary embeddings in float32 whatever the model has: here float32 is float64.
 torch.float32 = torch.float = torch.float64
@@ -26,6 +28,7 @@ torch.set_default_dtype(torch.float64)
 import transformers as hf  # noqa: E402
 
 VOCABULARY = 64
+TOKENS = ["<unk>", "<s>", "</s>"] + [chr(0x21 + i) for i in range(VOCABULARY - 3)]
 MXFP4 = GGMLQuantizationType.MXFP4
 TEXT = 24
 
@@ -172,6 +175,9 @@ MODELS = {
                          "full_attention": rope("linear", theta=1e6, factor=8.0)})), "gemma3", gemma3),
 }
 INTERLEAVED = {"llama", "smollm3", "granite"}
+# Those that have a directory, too, and the size of its files.
+DIRECTORIES = {"llama3": "150KB", "mistral": None, "mixtral": "200KB", "qwen2": None, "qwen3": None, "qwen3moe": None, "smollm3": None,
+               "granite": None, "phi3": None, "gemma2": None, "gemma3": None}
 
 
 def is_mxfp4(name, arch):
@@ -266,7 +272,7 @@ def write(path, model, arch, extra):
         extra(w, c)
     kinds = [gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.CONTROL]
     w.add_tokenizer_model("llama")
-    w.add_token_list(["<unk>", "<s>", "</s>"] + [chr(0x21 + i) for i in range(VOCABULARY - 3)])
+    w.add_token_list(TOKENS)
     w.add_token_scores([0.0] * VOCABULARY)
     w.add_token_types(kinds + [gguf.TokenType.NORMAL] * (VOCABULARY - 3))
     for name, t in tensors(model, arch):
@@ -275,6 +281,23 @@ def write(path, model, arch, extra):
     w.write_kv_data_to_file()
     w.write_tensors_to_file()
     w.close()
+
+
+def save_float32(tensors, filename, metadata=None):
+    save_file({name: t.numpy().astype(np.float32) for name, t in tensors.items()}, filename, metadata)
+
+
+def directory(path, model, size):
+    """Hugging Face's own form, but for the elements, which are F32."""
+    hf.modeling_utils.safe_save_file = save_float32
+    model.save_pretrained(path, **{"max_shard_size": size} if size else {})
+    (path / "generation_config.json").unlink(missing_ok=True)
+    t = Tokenizer(models.BPE({text: i for i, text in enumerate(TOKENS)}, [], unk_token="<unk>", byte_fallback=True))
+    t.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+    t.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    t.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()])
+    fast = hf.PreTrainedTokenizerFast(tokenizer_object=t, unk_token="<unk>", bos_token="<s>", eos_token="</s>")
+    fast.save_pretrained(path)
 
 
 def main(out, *names):
@@ -286,6 +309,8 @@ def main(out, *names):
         model = kind(config).eval()
         randomize(model, arch)
         write(Path(out) / f"{name}.gguf", model, arch, extra)
+        if name in DIRECTORIES:
+            directory(Path(out) / name, model, DIRECTORIES[name])
         # A second text for a session whose context is the original one: other divisors.
         texts = [(TEXT, config.max_position_embeddings)]
         if name == "phi3":

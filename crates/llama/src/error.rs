@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::architecture;
 use super::gguf::{GgufError, TensorType};
+use super::hugging_face::DirectoryError;
 use super::perplexity::PerplexityError;
 use super::sampling::SamplingError;
 use super::tokenizer::TokenizerError;
@@ -22,6 +23,14 @@ pub enum Error {
         path: PathBuf,
         /// What is wrong with it.
         source: GgufError,
+    },
+    /// The directory cannot be read, or does not hold a model that the engine runs.
+    #[error("{}: {source}", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: DirectoryError,
     },
     /// The file lacks metadata or tensors of a model.
     #[error(transparent)]

@@ -1,8 +1,9 @@
-//! A Llama inference engine on the bridge: GGUF files in, text out.
+//! A Llama inference engine on the bridge: GGUF files and Hugging Face's directories in, text out.
 //!
 //! | piece | type |
 //! |---|---|
 //! | a file: metadata, tensors, mapped weights | [`gguf::Gguf`] |
+//! | the same of a directory with safetensors files | [`hugging_face::open`] |
 //! | text to tokens and back | [`tokenizer::Tokenizer`] |
 //! | weights in GPU buffers, shared by all sessions | [`Model`] |
 //! | one text in the making: KV cache, position, logits | [`Session`] |
@@ -44,6 +45,7 @@ mod forward;
 mod frequencies;
 mod generate;
 pub mod gguf;
+pub mod hugging_face;
 mod keys;
 mod loader;
 mod model;
@@ -63,7 +65,7 @@ pub use config::{LayerConfig, ModelConfig};
 pub use conversation::Conversation;
 pub use error::{Error, Result};
 pub use generate::{GenerateOptions, Generation, StopReason};
-pub use model::Model;
+pub use model::{Model, open};
 pub use perplexity::{Perplexity, PerplexityError, PerplexityOptions};
 pub use rope::{RopeConfig, RopeScaling, Yarn};
 pub use session::{Counts, Session, SessionOptions};

@@ -28,9 +28,11 @@ impl Vector {
     }
 }
 
-/// A range of the file that one buffer covers.
+/// A range of a file that one buffer covers.
 #[derive(Debug)]
 struct Window {
+    /// Which of the model's files.
+    file: usize,
     start: u64,
     end: u64,
     buffer: Buffer,
@@ -61,15 +63,20 @@ impl<'a> Loader<'a> {
             copied: 0,
             used,
         };
-        let needed = gguf
-            .tensors()
-            .iter()
-            .filter(|tensor| is_needed(tensor.name()));
         let limit = device.limits().max_buffer_length;
-        for (start, end) in windows(needed, page_size() as u64, limit) {
-            let range = start as usize..end as usize;
-            let buffer = device.new_buffer_with_mmap(Arc::clone(gguf.map()), range)?;
-            loader.windows.push(Window { start, end, buffer });
+        for (file, map) in gguf.maps().iter().enumerate() {
+            let needed = (gguf.tensors().iter())
+                .filter(|tensor| tensor.file() == Some(file) && is_needed(tensor.name()));
+            for (start, end) in windows(needed, page_size() as u64, limit) {
+                let range = start as usize..end as usize;
+                let buffer = device.new_buffer_with_mmap(Arc::clone(map), range)?;
+                loader.windows.push(Window {
+                    file,
+                    start,
+                    end,
+                    buffer,
+                });
+            }
         }
         Ok(loader)
     }
@@ -175,14 +182,15 @@ impl<'a> Loader<'a> {
         Ok(tensor)
     }
 
-    /// The buffer that holds a tensor, and the tensor's offset in it: the mapped file, or a copy if the file's
-    /// alignment is too small for the kernels or the tensor is larger than a buffer over the file may be.
+    /// The buffer that holds a tensor, and the tensor's offset in it: the mapped file, or a copy if no file has the tensor as
+    /// it is, the file's alignment is too small for the kernels, or the tensor is larger than a buffer over the file may be.
     fn locate(&mut self, tensor: &TensorInfo) -> Result<(Buffer, usize)> {
         let end = tensor.offset() + tensor.byte_len();
-        let window = self
-            .windows
-            .iter()
-            .find(|window| window.start <= tensor.offset() && end <= window.end);
+        let window = self.windows.iter().find(|window| {
+            tensor.file() == Some(window.file)
+                && window.start <= tensor.offset()
+                && end <= window.end
+        });
         match window {
             Some(window) if (tensor.offset() - window.start) % OFFSET_ALIGNMENT == 0 => Ok((
                 window.buffer.clone(),

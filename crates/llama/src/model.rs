@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use super::config::ModelConfig;
 use super::error::{Error, Result};
 use super::gguf::Gguf;
+use super::hugging_face;
 use super::split::split;
 use super::tokenizer::Tokenizer;
 use super::weights::{Weights, layer_sizes, refuse_leftovers};
@@ -66,17 +67,17 @@ impl Stage {
 }
 
 impl Model {
-    /// Loads the GGUF file at `path` for a device, or for several devices, in this order.
+    /// Loads the GGUF file or the directory at `path` (see [`open`]) for a device, or for several devices, in this order.
     ///
     /// # Errors
     ///
     /// An [`Error`] that names what is wrong with the file, or what the device reports. [`Error::Unsupported`] without a device,
     /// and for more devices than the model has layers.
     pub fn load(devices: &(impl AsRef<[Device]> + ?Sized), path: impl AsRef<Path>) -> Result<Self> {
-        Self::from_gguf(devices, &open(path.as_ref())?)
+        Self::from_gguf(devices, &open(path)?)
     }
 
-    /// Loads the GGUF file at `path` and reads all of its tensors once, so that the first tokens do not wait for the disk.
+    /// Loads the GGUF file or the directory at `path` and reads all of its tensors once, so that the first tokens do not wait for the disk.
     /// `progress` is given the bytes read so far and the bytes in all.
     ///
     /// # Errors
@@ -85,11 +86,11 @@ impl Model {
     pub fn load_with_progress(
         devices: &(impl AsRef<[Device]> + ?Sized),
         path: impl AsRef<Path>,
-        mut progress: impl FnMut(u64, u64),
+        progress: impl FnMut(u64, u64),
     ) -> Result<Self> {
-        let gguf = open(path.as_ref())?;
+        let gguf = open(path)?;
         let model = Self::from_gguf(devices, &gguf)?;
-        gguf.read_through(|read| progress(read, gguf.used_size()));
+        gguf.read_through(progress);
         Ok(model)
     }
 
@@ -183,7 +184,19 @@ fn stages(devices: &[Device], gguf: &Gguf, config: &ModelConfig) -> Result<Vec<S
     Ok(stages)
 }
 
-fn open(path: &Path) -> Result<Gguf> {
+/// Opens a model: a GGUF file, or a directory as Hugging Face has them ([`hugging_face`]).
+///
+/// # Errors
+///
+/// [`Error::File`] or [`Error::Directory`].
+pub fn open(path: impl AsRef<Path>) -> Result<Gguf> {
+    let path = path.as_ref();
+    if path.is_dir() {
+        return hugging_face::open(path).map_err(|source| Error::Directory {
+            path: path.to_owned(),
+            source,
+        });
+    }
     Gguf::open(path).map_err(|source| Error::File {
         path: path.to_owned(),
         source,

@@ -25,6 +25,25 @@ pub(super) struct Header {
     pub tensors: Vec<TensorInfo>,
 }
 
+impl Header {
+    /// The header of a model in another form: refuses names that appear twice.
+    pub fn new(
+        metadata: Vec<(Box<str>, Value)>,
+        tensors: Vec<TensorInfo>,
+    ) -> Result<Self, GgufError> {
+        let keys = collected("metadata keys", metadata.iter().map(|(key, _)| &**key))?;
+        refuse_duplicates("metadata key", keys)?;
+        let names = collected("tensor names", tensors.iter().map(TensorInfo::name))?;
+        refuse_duplicates("tensor", names)?;
+        Ok(Self {
+            version: 3,
+            alignment: DEFAULT_ALIGNMENT,
+            metadata,
+            tensors,
+        })
+    }
+}
+
 /// Reads and checks the header of a file of `file_size` bytes.
 pub(super) fn read_header(file: impl Read, file_size: u64) -> Result<Header, GgufError> {
     let mut reader = Reader::new(file, file_size);

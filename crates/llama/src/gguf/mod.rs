@@ -10,6 +10,7 @@
 mod allocation;
 mod error;
 mod header;
+mod made;
 mod reader;
 mod tensor;
 mod value;
@@ -22,11 +23,14 @@ use std::sync::Arc;
 use memmap2::{MmapOptions, MmapRaw};
 
 pub use error::GgufError;
+use header::Header;
+pub(crate) use made::{in_file, made};
+pub(crate) use tensor::{Joined, Made, Span};
 pub use tensor::{TensorInfo, TensorType};
 pub use value::{Array, StringArray, Value};
 pub use writer::GgufWriter;
 
-/// An open GGUF file.
+/// An open GGUF file, or a model of [another form](crate::hugging_face) with the keys and tensors that its GGUF file would have.
 #[derive(Debug)]
 pub struct Gguf {
     version: u32,
@@ -35,7 +39,8 @@ pub struct Gguf {
     tensors: Vec<TensorInfo>,
     /// Indices of the tensors, sorted by name: a file may have any number of them, and a model looks up each.
     by_name: Vec<usize>,
-    map: Arc<MmapRaw>,
+    /// A GGUF file is one; a model of another form may have several.
+    maps: Vec<Arc<MmapRaw>>,
 }
 
 impl Gguf {
@@ -49,10 +54,24 @@ impl Gguf {
         let file = File::open(path)?;
         let file_size = file.metadata()?.len();
         let header = header::read_header(&file, file_size)?;
-        let map = Arc::new(MmapOptions::new().map_raw_read_only(&file)?);
-        if (map.len() as u64) < file_size {
-            return Err(std::io::Error::other("the file shrank while it was read").into());
-        }
+        Self::assembled(header, vec![map(&file, file_size)?])
+    }
+
+    /// The model of this header, whose tensors are parts of these files, or made of them.
+    ///
+    /// # Errors
+    ///
+    /// [`GgufError::Duplicate`], [`GgufError::OutOfMemory`].
+    pub(crate) fn of_files(
+        metadata: Vec<(Box<str>, Value)>,
+        tensors: Vec<TensorInfo>,
+        maps: Vec<Arc<MmapRaw>>,
+    ) -> Result<Self, GgufError> {
+        let header = Header::new(metadata, tensors)?;
+        Self::assembled(header, maps)
+    }
+
+    fn assembled(header: Header, maps: Vec<Arc<MmapRaw>>) -> Result<Self, GgufError> {
         let mut by_name = allocation::collected("index of tensors", 0..header.tensors.len())?;
         by_name.sort_unstable_by_key(|&index| header.tensors[index].name());
         Ok(Self {
@@ -61,7 +80,7 @@ impl Gguf {
             metadata: header.metadata,
             tensors: header.tensors,
             by_name,
-            map,
+            maps,
         })
     }
 
@@ -75,9 +94,9 @@ impl Gguf {
         self.alignment
     }
 
-    /// Size of the file in bytes.
+    /// Size of the file in bytes; that of all of its files, if the model has several.
     pub fn file_size(&self) -> u64 {
-        self.map.len() as u64
+        self.maps.iter().map(|map| map.len() as u64).sum()
     }
 
     /// Metadata in the order of the file.
@@ -114,64 +133,109 @@ impl Gguf {
         }
     }
 
-    /// A copy of a tensor's bytes, as they are in the file.
+    /// A copy of a tensor's bytes, as they are in a GGUF file.
     ///
     /// # Errors
     ///
     /// [`GgufError::TensorOutOfRange`] if `tensor` is from another file and does not fit into this one,
     /// [`GgufError::OutOfMemory`].
     pub fn tensor_bytes(&self, tensor: &TensorInfo) -> Result<Vec<u8>, GgufError> {
-        let end = tensor.offset.saturating_add(tensor.byte_len);
-        if end > self.file_size() {
-            return Err(GgufError::TensorOutOfRange {
-                tensor: tensor.name.to_string(),
-                start: tensor.offset,
-                end,
-                file_size: self.file_size(),
-            });
-        }
         let length = tensor.byte_len as usize;
-        let mut bytes: Vec<u8> =
-            allocation::with_capacity(length, || format!("a copy of tensor {:?}", tensor.name))?;
-        // SAFETY: the range lies in the map (checked above, and `map.len()` fits usize), which lives as long as
-        // `self`; `bytes` is fresh memory of the same length, all of which is written. No reference to the map is
-        // made.
-        unsafe {
-            let source = self.map.as_ptr().add(tensor.offset as usize);
-            std::ptr::copy_nonoverlapping(source, bytes.as_mut_ptr(), length);
-            bytes.set_len(length);
+        let what = || format!("a copy of tensor {:?}", tensor.name);
+        let mut bytes: Vec<u8> = allocation::with_capacity(length, what)?;
+        match tensor.made.as_deref() {
+            None => self.append(
+                tensor,
+                Span {
+                    file: tensor.file,
+                    offset: tensor.offset,
+                    byte_len: tensor.byte_len,
+                },
+                &mut bytes,
+            )?,
+            Some(Made::Bytes(made)) => bytes.extend_from_slice(made),
+            Some(Made::Joined(joined)) => {
+                let length = joined.spans.iter().map(|span| span.byte_len).sum::<u64>();
+                let mut parts: Vec<u8> = allocation::with_capacity(length as usize, what)?;
+                for &span in &joined.spans {
+                    self.append(tensor, span, &mut parts)?;
+                }
+                made::make(tensor, joined, &parts, &mut bytes);
+            }
         }
         Ok(bytes)
     }
 
-    /// One past the last byte of the tensors' data. Nothing uses the bytes behind it.
-    pub(crate) fn used_size(&self) -> u64 {
-        let ends = self.tensors.iter().map(|t| t.offset + t.byte_len);
-        ends.max().unwrap_or(0)
+    /// Appends a copy of a part of a file, which belongs to `tensor`, to bytes that have the capacity for it.
+    fn append(
+        &self,
+        tensor: &TensorInfo,
+        span: Span,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), GgufError> {
+        let map = self.maps.get(span.file);
+        let file_size = map.map_or(0, |map| map.len() as u64);
+        let end = span.offset.saturating_add(span.byte_len);
+        let (Some(map), true) = (map, end <= file_size) else {
+            return Err(GgufError::TensorOutOfRange {
+                tensor: tensor.name.to_string(),
+                start: span.offset,
+                end,
+                file_size,
+            });
+        };
+        let (length, before) = (span.byte_len as usize, bytes.len());
+        bytes.reserve(length);
+        // SAFETY: the range lies in the map (checked above, and `map.len()` fits usize), which lives as long as
+        // `self`; `bytes` has room for as many bytes behind its length, all of which are written. No reference to the
+        // map is made.
+        unsafe {
+            let source = map.as_ptr().add(span.offset as usize);
+            std::ptr::copy_nonoverlapping(source, bytes.as_mut_ptr().add(before), length);
+            bytes.set_len(before + length);
+        }
+        Ok(())
+    }
+
+    /// One past the last byte of the data of the tensors that are in a file as they are, for each file. Nothing reads the
+    /// bytes behind it once the model is loaded.
+    fn used_sizes(&self) -> Vec<usize> {
+        let mut sizes = vec![0; self.maps.len()];
+        for tensor in &self.tensors {
+            if let Some(size) = tensor.file().and_then(|file| sizes.get_mut(file)) {
+                *size = (tensor.offset + tensor.byte_len).max(*size);
+            }
+        }
+        // Opening the files has checked that the tensors lie in the maps.
+        sizes.into_iter().map(|size| size as usize).collect()
     }
 
     /// Touches every page of the tensors in order, so that they are in memory, and calls `progress` with the bytes
-    /// touched so far.
-    pub(crate) fn read_through(&self, mut progress: impl FnMut(u64)) {
+    /// touched so far, and with those in all.
+    pub(crate) fn read_through(&self, mut progress: impl FnMut(u64, u64)) {
         /// The smallest page of any system.
         const PAGE: usize = 4096;
         const STEP: usize = 16 << 20;
-        // Opening the file has checked that the tensors lie in the map.
-        let size = self.used_size() as usize;
-        for start in (0..size).step_by(STEP) {
-            let end = (start + STEP).min(size);
-            for offset in (start..end).step_by(PAGE) {
-                // SAFETY: the offset lies in the map, which lives as long as `self`. The compiler keeps a volatile
-                // read whose value is unused, and the read makes no reference.
-                unsafe { self.map.as_ptr().add(offset).read_volatile() };
+        let sizes = self.used_sizes();
+        let total = sizes.iter().sum::<usize>() as u64;
+        let mut before = 0;
+        for (map, size) in self.maps.iter().zip(sizes) {
+            for start in (0..size).step_by(STEP) {
+                let end = (start + STEP).min(size);
+                for offset in (start..end).step_by(PAGE) {
+                    // SAFETY: the offset lies in the map, which lives as long as `self`. The compiler keeps a volatile
+                    // read whose value is unused, and the read makes no reference.
+                    unsafe { map.as_ptr().add(offset).read_volatile() };
+                }
+                progress(before + end as u64, total);
             }
-            progress(end as u64);
+            before += size as u64;
         }
     }
 
-    /// The map of the whole file, to be read through raw pointers only.
-    pub(crate) fn map(&self) -> &Arc<MmapRaw> {
-        &self.map
+    /// The maps of whole files, to be read through raw pointers only.
+    pub(crate) fn maps(&self) -> &[Arc<MmapRaw>] {
+        &self.maps
     }
 
     /// The unsigned integer of `key`, whatever its width; `None` if there is no such key.
@@ -250,6 +314,15 @@ impl Gguf {
             }),
         }
     }
+}
+
+/// Maps a file, which has so many bytes.
+pub(crate) fn map(file: &File, file_size: u64) -> std::io::Result<Arc<MmapRaw>> {
+    let map = MmapOptions::new().map_raw_read_only(file)?;
+    if (map.len() as u64) < file_size {
+        return Err(std::io::Error::other("the file shrank while it was read"));
+    }
+    Ok(Arc::new(map))
 }
 
 /// Makes the absence of a metadata key an error.

@@ -288,8 +288,10 @@ impl<R: Read> Reader<R> {
             dimensions,
             dimension_count: dimension_count as u8,
             element_type,
+            file: 0,
             offset,
             byte_len,
+            made: None,
         })
     }
 

@@ -152,8 +152,42 @@ pub struct TensorInfo {
     pub(super) dimensions: [u64; MAX_DIMENSIONS],
     pub(super) dimension_count: u8,
     pub(super) element_type: TensorType,
+    /// Which of the model's files has it.
+    pub(super) file: usize,
     pub(super) offset: u64,
     pub(super) byte_len: u64,
+    pub(super) made: Option<Box<Made>>,
+}
+
+/// How a tensor is made that no file holds as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Made {
+    /// It has been computed.
+    Bytes(Vec<u8>),
+    /// It consists of parts of files.
+    Joined(Joined),
+}
+
+/// Parts of files, one after the other, and what is done to them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Joined {
+    pub spans: Vec<Span>,
+    /// The type of their elements.
+    pub element_type: TensorType,
+    /// Of so many heads, the rows that the rotary embedding turns together lie half a head apart: here they come to lie side
+    /// by side.
+    pub interleaved_heads: Option<usize>,
+    /// Whether 1 is added to each element.
+    pub plus_one: bool,
+}
+
+/// A part of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    /// Which of the model's files.
+    pub file: usize,
+    pub offset: u64,
+    pub byte_len: u64,
 }
 
 /// Most dimensions that a tensor can have.
@@ -175,9 +209,14 @@ impl TensorInfo {
         self.element_type
     }
 
-    /// First byte of the data, from the start of the file.
+    /// First byte of the data, from the start of its file; 0 if the tensor is made when it is loaded.
     pub fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// Which of the model's files has the tensor as it is.
+    pub(crate) fn file(&self) -> Option<usize> {
+        self.made.is_none().then_some(self.file)
     }
 
     /// Bytes of data, padding excluded.

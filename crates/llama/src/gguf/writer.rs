@@ -110,8 +110,10 @@ impl GgufWriter {
             dimensions: padded,
             dimension_count: dimensions.len() as u8,
             element_type,
+            file: 0,
             offset,
             byte_len,
+            made: None,
         });
         Ok(self)
     }

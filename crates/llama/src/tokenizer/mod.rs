@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 use byte_pair::BytePair;
 pub use byte_pair::byte_to_char;
 pub use error::TokenizerError;
+pub(crate) use pretokenizer::pre_tokenizer_of;
 use sentencepiece::SentencePiece;
 pub use stream::TextStream;
 pub use vocabulary::TokenKind;

@@ -151,6 +151,24 @@ const RULES: &[Rule] = &[
     },
 ];
 
+/// How Hugging Face's files write the contractions that the patterns here spell out.
+const CONTRACTIONS: [&str; 2] = [
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)",
+    "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])",
+];
+
+/// The name of the pre-tokenizer with these patterns.
+pub(crate) fn pre_tokenizer_of(patterns: &[&str], whole_words: bool) -> Option<&'static str> {
+    let [theirs, ours] = CONTRACTIONS;
+    let patterns: Vec<String> = patterns
+        .iter()
+        .map(|one| one.replace(theirs, ours))
+        .collect();
+    let mut rules = RULES.iter();
+    let rule = rules.find(|rule| rule.whole_words == whole_words && rule.patterns == patterns)?;
+    rule.names.first().copied()
+}
+
 /// The splitting that a model was trained with.
 #[derive(Debug)]
 pub(super) struct PreTokenizer {

@@ -5,6 +5,7 @@ mod architectures;
 mod conversation;
 #[cfg(software_metal)]
 mod devices;
+mod directories;
 mod exact;
 #[cfg(software_metal)]
 mod failures;

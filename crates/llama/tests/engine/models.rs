@@ -3,6 +3,7 @@
 use crate::support::{ModelFile, device, relative_l2, session, small, to_f64, tokens, write_model};
 use metal_bridge::ops::WeightType;
 use metal_bridge_llama::gguf::{Gguf, GgufError, GgufWriter, TensorType, Value};
+use metal_bridge_llama::hugging_face::DirectoryError;
 use metal_bridge_llama::{Error, Model};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -125,8 +126,8 @@ fn files_that_are_not_models_are_named_with_their_path() {
     assert!(
         matches!(
             error,
-            Error::File {
-                source: GgufError::Io(_),
+            Error::Directory {
+                source: DirectoryError::MissingFile { .. },
                 ..
             }
         ),

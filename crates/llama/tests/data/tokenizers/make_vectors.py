@@ -1,9 +1,13 @@
 """Records what the reference tokenizers make of some texts, for tests/tokenizer.rs.
 
-Usage: python make_vectors.py > vectors.json
+Usage: python make_vectors.py OUT_DIR
 SentencePiece encodes with the shipped model's vocabulary; Hugging Face's `tokenizers` with a byte-level vocabulary that
 this script trains on the stories' grammar and the texts below, once for each pre-tokenizer pattern, which are those of
-the models' own tokenizer.json files. Needs sentencepiece 0.2 and tokenizers 0.23; the numbers are theirs, not ours.
+the models' own tokenizer.json files. Needs sentencepiece 0.2, tokenizers 0.23, transformers 5 and protobuf; the numbers are
+theirs, not ours.
+
+vectors.json has the answers. sentencepiece.json and byte_level.json are the tokenizer.json files of the shipped vocabulary and of
+the trained one, the latter with Llama 3's pattern and the control and user-defined tokens of tests/tokenizer.rs.
 """
 import json
 import pathlib
@@ -11,7 +15,8 @@ import random
 import sys
 
 import sentencepiece as spm
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import LlamaTokenizer
 
 here = pathlib.Path(__file__).parent
 shipped = here.parents[4] / "models" / "tiny-stories"
@@ -76,11 +81,25 @@ r = random.Random(7)
 corpus = [story(r) for _ in range(300)] + TEXTS * 20
 sp = spm.SentencePieceProcessor(model_file=str(shipped / "tokenizer.model"))
 whole = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-json.dump({
+words = byte_pairs(byte_level(PATTERNS["gpt-2"], models.BPE()).pre_tokenizer, corpus, TEXTS, 700)
+vectors = {
     "texts": TEXTS,
     "sentencepiece": [sp.encode(text) for text in TEXTS],
-    **byte_pairs(byte_level(PATTERNS["gpt-2"], models.BPE()).pre_tokenizer, corpus, TEXTS, 700),
+    **words,
     # Merges across words: without the pattern every text would be one token.
     "across_words": {"texts": ENDS, **byte_pairs(whole, ENDS * 20, ENDS, 600)},
-}, sys.stdout, ensure_ascii=True, separators=(",", ":"))
-print()
+}
+out = pathlib.Path(sys.argv[1])
+(out / "vectors.json").write_text(json.dumps(vectors, ensure_ascii=True, separators=(",", ":")) + "\n")
+
+llama = LlamaTokenizer.from_pretrained(shipped, add_bos_token=True)
+(out / "sentencepiece.json").write_text(llama.backend_tokenizer.to_str() + "\n")
+vocabulary = {text: i for i, text in enumerate(words["vocabulary"])}
+merges = [tuple(merge.split(" ")) for merge in words["merges"]]
+t = byte_level(PATTERNS["llama-bpe"], models.BPE(vocabulary, merges, ignore_merges=True))
+t.add_special_tokens([AddedToken(text, special=True) for text in ("<|begin|>", "<|eot_id|>")])
+t.add_tokens([AddedToken(text) for text in ("<tag>", "<tag>x", "<end_of_turn>")])
+t.post_processor = processors.Sequence([
+    processors.ByteLevel(trim_offsets=False),
+    processors.TemplateProcessing(single="<|begin|> $A", special_tokens=[("<|begin|>", len(vocabulary))])])
+(out / "byte_level.json").write_text(t.to_str() + "\n")
