@@ -27,11 +27,11 @@ use super::{DecodingChoice, DevicesChoice, format};
 pub struct Arguments {
     #[command(subcommand)]
     what: Option<What>,
-    /// The model: a GGUF file
+    /// The model: a GGUF file, or a directory with config.json, safetensors files and tokenizer.json
     #[arg(
         short,
         long,
-        value_name = "FILE",
+        value_name = "PATH",
         required_unless_present = "synthetic"
     )]
     model: Option<PathBuf>,

@@ -54,8 +54,8 @@ impl DevicesChoice {
 /// Which file holds the model, and which devices it runs on.
 #[derive(clap::Args)]
 pub struct ModelChoice {
-    /// The model: a GGUF file
-    #[arg(short, long, value_name = "FILE")]
+    /// The model: a GGUF file, or a directory with config.json, safetensors files and tokenizer.json
+    #[arg(short, long, value_name = "PATH")]
     model: PathBuf,
     #[command(flatten)]
     devices: DevicesChoice,
@@ -66,10 +66,13 @@ impl ModelChoice {
         Ok(loading::load(&self.devices.open()?, &self.model)?)
     }
 
-    /// The name of the model's file, without its extension.
+    /// The name of the model's file, without its extension, or that of its directory.
     pub fn name(&self) -> String {
-        let stem = self.model.file_stem().unwrap_or_default();
-        stem.to_string_lossy().into_owned()
+        let name = match self.model.is_dir() {
+            true => self.model.file_name(),
+            false => self.model.file_stem(),
+        };
+        name.unwrap_or_default().to_string_lossy().into_owned()
     }
 }
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use metal_bridge::ops::WeightType;
-use metal_bridge_llama::gguf::Gguf;
+use metal_bridge_llama::open;
 use metal_bridge_llama::quantize::{FORMATS, QuantizeError, quantize};
 
 use super::failure::Failure;
@@ -14,10 +14,10 @@ use super::format;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The model: a GGUF file whose matrices are F32, F16 or BF16
+    /// The model: a GGUF file, or a directory as other commands take it, whose matrices are F32, F16 or BF16
     #[arg(value_name = "INPUT")]
     input: PathBuf,
-    /// The file to write
+    /// The GGUF file to write
     #[arg(value_name = "OUTPUT")]
     output: PathBuf,
     /// The format of the matrices; vectors stay as they are
@@ -29,7 +29,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let at = |path: &Path, error: &dyn std::fmt::Display| {
         Failure::new(format_args!("{}: {error}", path.display()))
     };
-    let input = Gguf::open(&arguments.input).map_err(|error| at(&arguments.input, &error))?;
+    let input = open(&arguments.input)?;
     let output = &arguments.output;
     // A link stays one: what it leads to is replaced. A device or a folder is not.
     let target = fs::canonicalize(output).unwrap_or_else(|_| output.clone());

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use metal_bridge::Device;
-use metal_bridge_llama::gguf::Gguf;
 use metal_bridge_llama::{self as llama, Model, Session};
 
 use super::report::{ModelSummary, Row};
@@ -21,11 +20,7 @@ pub fn measure(
     repetitions: u32,
 ) -> Result<Vec<Row>, Failure> {
     let model = loading::load(devices, path)?;
-    let named = |source| llama::Error::File {
-        path: path.to_owned(),
-        source,
-    };
-    let summary = ModelSummary::new(&Gguf::open(path).map_err(named)?);
+    let summary = ModelSummary::new(&llama::open(path)?);
     let mut session = session(&model, decoding, tests)?;
     // All tokens cost the same. These repeat only after the whole vocabulary.
     let vocabulary = model.config().vocabulary as u32;

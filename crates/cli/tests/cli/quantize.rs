@@ -183,3 +183,37 @@ fn names_of_tensors_do_not_reach_the_terminal_as_they_are() {
         "{text:?}"
     );
 }
+
+/// A fixture of the engine, as a directory and as a file.
+const DIRECTORY: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../llama/tests/data/architectures/llama3"
+);
+
+#[test]
+fn a_directory_becomes_a_gguf_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = format!("{DIRECTORY}.gguf");
+    let path = |name| folder.path().join(name);
+    for (input, output) in [(DIRECTORY, "one.gguf"), (&file, "other.gguf")] {
+        let output = run(&["quantize", input, output, "f16"], folder.path());
+        assert!(output.status.success(), "{output:?}");
+    }
+    let [one, other] = ["one.gguf", "other.gguf"].map(|name| Gguf::open(path(name)).unwrap());
+    assert_eq!(one.tensors().len(), other.tensors().len());
+    for tensor in one.tensors() {
+        let same = other.tensor(tensor.name()).unwrap();
+        assert_eq!(tensor.element_type(), same.element_type());
+        assert_eq!(tensor.dimensions(), same.dimensions());
+        assert!(one.tensor_bytes(tensor).unwrap() == other.tensor_bytes(same).unwrap());
+    }
+    fs::write(path("config.json"), r#"{"architectures": ["BertModel"]}"#).unwrap();
+    let refused = run(&["quantize", ".", "two.gguf", "f16"], folder.path());
+    assert_eq!(refused.status.code(), Some(1));
+    let message = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        message.contains(".: config.json: the architecture \"BertModel\""),
+        "{message}"
+    );
+    assert!(!path("two.gguf").exists());
+}
