@@ -8,8 +8,8 @@ use super::gguf::{Gguf, TensorInfo, TensorType};
 use metal_bridge::ops::{View, Weight};
 use metal_bridge::{Buffer, Device, StorageMode, page_size};
 
-/// The alignment of an offset into a buffer, in bytes: the widest load of any kernel needs it.
-const OFFSET_ALIGNMENT: u64 = 16;
+/// What a vector's offset in its buffer has to be a multiple of.
+const VECTOR_ALIGNMENT: u64 = size_of::<f32>() as u64;
 
 /// What matrices may be, for errors.
 const MATRIX_TYPES: &str = "F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL, MXFP4, \
@@ -112,20 +112,20 @@ impl<'a> Loader<'a> {
                 supported: MATRIX_TYPES,
             });
         };
-        let (buffer, offset) = self.locate(tensor)?;
+        let (buffer, offset) = self.locate(tensor, kind.alignment() as u64)?;
         Ok(Weight::new(buffer, offset, rows, columns, kind)?)
     }
 
     pub fn vector(&mut self, name: &str, length: usize) -> Result<Vector> {
         let tensor = self.f32_vector(name, length)?;
-        let (buffer, offset) = self.locate(tensor)?;
+        let (buffer, offset) = self.locate(tensor, VECTOR_ALIGNMENT)?;
         Ok(Vector { buffer, offset })
     }
 
     /// Vectors of so many elements, one after the other.
     pub fn vectors(&mut self, name: &str, count: usize, length: usize) -> Result<Vector> {
         let tensor = self.f32_tensor(name, &[length as u64, count as u64])?;
-        let (buffer, offset) = self.locate(tensor)?;
+        let (buffer, offset) = self.locate(tensor, VECTOR_ALIGNMENT)?;
         Ok(Vector { buffer, offset })
     }
 
@@ -183,8 +183,8 @@ impl<'a> Loader<'a> {
     }
 
     /// The buffer that holds a tensor, and the tensor's offset in it: the mapped file, or a copy if no file has the tensor as
-    /// it is, the file's alignment is too small for the kernels, or the tensor is larger than a buffer over the file may be.
-    fn locate(&mut self, tensor: &TensorInfo) -> Result<(Buffer, usize)> {
+    /// it is, its offset is not a multiple of what the kernels need, or the tensor is larger than a buffer over the file may be.
+    fn locate(&mut self, tensor: &TensorInfo, alignment: u64) -> Result<(Buffer, usize)> {
         let end = tensor.offset() + tensor.byte_len();
         let window = self.windows.iter().find(|window| {
             tensor.file() == Some(window.file)
@@ -192,7 +192,7 @@ impl<'a> Loader<'a> {
                 && end <= window.end
         });
         match window {
-            Some(window) if (tensor.offset() - window.start) % OFFSET_ALIGNMENT == 0 => Ok((
+            Some(window) if (tensor.offset() - window.start) % alignment == 0 => Ok((
                 window.buffer.clone(),
                 (tensor.offset() - window.start) as usize,
             )),
