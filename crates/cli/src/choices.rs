@@ -3,7 +3,7 @@
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::num::ParseFloatError;
-use std::path::PathBuf;
+use std::path::{self, PathBuf};
 
 use metal_bridge::Device;
 use metal_bridge::ops::KvElement;
@@ -68,9 +68,11 @@ impl ModelChoice {
 
     /// The name of the model's file, without its extension, or that of its directory.
     pub fn name(&self) -> String {
-        let name = match self.model.is_dir() {
-            true => self.model.file_name(),
-            false => self.model.file_stem(),
+        // `.` has the name of the folder that it stands for.
+        let whole = path::absolute(&self.model).unwrap_or_else(|_| self.model.clone());
+        let name = match whole.is_dir() {
+            true => whole.file_name(),
+            false => whole.file_stem(),
         };
         name.unwrap_or_default().to_string_lossy().into_owned()
     }

@@ -4,8 +4,10 @@
 use std::path::PathBuf;
 
 use crate::support::device;
+use metal_bridge::{Device, ObjectKind};
 use metal_bridge_llama::gguf::Gguf;
 use metal_bridge_llama::{Model, ModelConfig, Session, hugging_face, open};
+use metal_bridge_test_support::in_child;
 
 /// The fixtures that `models/architectures/make.py` saves in both forms.
 const ALL: [&str; 11] = [
@@ -65,4 +67,20 @@ fn logits_are_those_of_gguf_files() {
         });
         assert!(directory == file, "{name}");
     }
+}
+
+/// The bridge counts the buffers of the whole process, so this test has a process of its own.
+#[test]
+fn weights_stay_in_the_mapped_files() {
+    in_child("directories::weights_stay_in_the_mapped_files", || {
+        let device = device();
+        let buffers = |name: &str| {
+            let model = open(path(name)).unwrap();
+            let before = Device::live_objects().made(ObjectKind::Buffer);
+            Model::from_gguf(&device, &model).unwrap();
+            Device::live_objects().made(ObjectKind::Buffer) - before
+        };
+        // Every tensor of the directory lies 8 bytes past a multiple of 16.
+        assert_eq!(buffers("qwen2"), buffers("qwen2.gguf"));
+    });
 }
