@@ -1,6 +1,6 @@
 //! What can be wrong with a directory in Hugging Face's layout.
 
-use std::io;
+use std::{fmt, io};
 
 use crate::gguf::GgufError;
 
@@ -39,7 +39,7 @@ pub enum DirectoryError {
         limit: u64,
     },
     /// A file is not JSON, or not of the form that its name calls for.
-    #[error("{file}: {source}")]
+    #[error("{file}: {}", printable(source))]
     Json {
         /// The file.
         file: String,
@@ -73,7 +73,7 @@ pub enum DirectoryError {
         shard: String,
     },
     /// The header of a safetensors file is not sound.
-    #[error("{file}: {reason}")]
+    #[error("{file}: {}", printable(reason))]
     Header {
         /// The file.
         file: String,
@@ -123,6 +123,18 @@ pub enum DirectoryError {
     /// The keys or tensors of the translation are not sound.
     #[error(transparent)]
     Gguf(#[from] GgufError),
+}
+
+/// A message that may repeat a part of a file, which shall not steer a terminal.
+fn printable(message: &impl fmt::Display) -> String {
+    let mut text = String::new();
+    for character in message.to_string().chars() {
+        match character.is_control() {
+            true => text.extend(character.escape_default()),
+            false => text.push(character),
+        }
+    }
+    text
 }
 
 /// The result of reading a directory.

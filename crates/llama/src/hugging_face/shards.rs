@@ -54,7 +54,7 @@ impl Shards {
         names.sort_unstable();
         names.dedup();
         for name in &names {
-            if name.is_empty() || [".", ".."].contains(name) || name.contains(['/', '\\', '\0']) {
+            if name.is_empty() || [".", ".."].contains(name) || name.contains(is_forbidden) {
                 return Err(DirectoryError::Outside {
                     index: INDEX.into(),
                     shard: (*name).to_owned(),
@@ -110,6 +110,11 @@ impl Shards {
             None => Ok(()),
         }
     }
+}
+
+/// Whether no name of a file of the directory has this character. Control characters would steer a terminal in errors.
+fn is_forbidden(character: char) -> bool {
+    ['/', '\\'].contains(&character) || character.is_control()
 }
 
 /// Where the tensors' data begins, and the tensors.

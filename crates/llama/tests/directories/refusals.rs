@@ -209,7 +209,17 @@ fn indices() {
     const FIRST: &str = "model-00001-of-00002.safetensors";
     let directory = Directory::new("llama3");
     let whole = fs::read(directory.path(INDEX)).unwrap();
-    for shard in ["../x", "/etc/passwd", "x/y", "..", ".", "", "x\0y", "x\\y"] {
+    for shard in [
+        "../x",
+        "/etc/passwd",
+        "x/y",
+        "..",
+        ".",
+        "",
+        "x\0y",
+        "x\\y",
+        "\x1b[2J",
+    ] {
         directory.edit(INDEX, |index| index["weight_map"][NORM] = json!(shard));
         refused(
             &directory,
@@ -253,6 +263,12 @@ fn headers() {
         (
             &header_bytes(r#"{"a":{"dtype":"X9","shape":[1],"data_offsets":[0,4]}}"#),
             "tensor \"a\": unknown variant `X9`",
+        ),
+        (
+            &header_bytes(
+                "{\"a\":{\"dtype\":\"\\u001b[2J\",\"shape\":[1],\"data_offsets\":[0,4]}}",
+            ),
+            "unknown variant `\\u{1b}[2J`",
         ),
         (
             &header_bytes(
