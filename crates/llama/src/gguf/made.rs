@@ -46,6 +46,12 @@ pub(crate) fn made(
     })
 }
 
+/// Whether a tensor has the bytes of its parts as they are: experts take too much memory for a second copy.
+pub(super) fn is_concatenation(tensor: &TensorInfo, joined: &Joined) -> bool {
+    let keeps_elements = joined.element_type == tensor.element_type && !joined.plus_one;
+    keeps_elements && joined.interleaved_heads.is_none()
+}
+
 /// Appends the bytes of `tensor`, which `joined` makes of `parts`.
 pub(super) fn make(tensor: &TensorInfo, joined: &Joined, parts: &[u8], bytes: &mut Vec<u8>) {
     let size = joined.element_type.block_bytes() as usize;

@@ -155,6 +155,12 @@ impl Gguf {
             )?,
             Some(Made::Bytes(made)) => bytes.extend_from_slice(made),
             Some(Made::Joined(joined)) => {
+                if made::is_concatenation(tensor, joined) {
+                    for &span in &joined.spans {
+                        self.append(tensor, span, &mut bytes)?;
+                    }
+                    return Ok(bytes);
+                }
                 let length = joined.spans.iter().map(|span| span.byte_len).sum::<u64>();
                 let mut parts: Vec<u8> = allocation::with_capacity(length as usize, what)?;
                 for &span in &joined.spans {
