@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use super::error::TokenizerError;
+use super::error::{TokenizerError, check_length};
 use super::pretokenizer::PreTokenizer;
 use super::vocabulary::Vocabulary;
 use crate::gguf::{Array, Gguf, Required};
@@ -18,11 +18,12 @@ pub(super) struct BytePair {
     merges: HashMap<(u32, u32), (u32, u32)>,
 }
 
-/// A token so far; `next` skips the symbols that were merged into their left neighbour.
+/// A token so far; `next` skips the symbols that were merged into their left neighbour. A word has one for each byte, so that its
+/// numbers have four bytes.
 struct Symbol {
     id: u32,
-    previous: Option<usize>,
-    next: Option<usize>,
+    previous: Option<u32>,
+    next: Option<u32>,
     merged: bool,
 }
 
@@ -87,9 +88,10 @@ impl BytePair {
     }
 
     fn encode_word(&self, word: &str, tokens: &mut Vec<u32>) -> Result<(), TokenizerError> {
-        let count = word.len();
-        let mut symbols = Vec::with_capacity(count);
-        for (index, byte) in word.bytes().enumerate() {
+        check_length(word)?;
+        let count = word.len() as u32;
+        let mut symbols = Vec::with_capacity(word.len());
+        for (index, byte) in (0u32..).zip(word.bytes()) {
             symbols.push(Symbol {
                 id: self.bytes[usize::from(byte)].ok_or(TokenizerError::Unencodable { byte })?,
                 previous: index.checked_sub(1),
@@ -99,8 +101,8 @@ impl BytePair {
         }
         // The lowest rank comes first; of equal ranks, the leftmost pair. The tokens tell whether the pair is still
         // there.
-        let pair = |symbols: &[Symbol], left: usize, right: usize| {
-            let ids = (symbols[left].id, symbols[right].id);
+        let pair = |symbols: &[Symbol], left: u32, right: u32| {
+            let ids = (symbols[left as usize].id, symbols[right as usize].id);
             self.merges
                 .get(&ids)
                 .map(|&(rank, joined)| Reverse((rank, left, right, ids, joined)))
@@ -109,19 +111,20 @@ impl BytePair {
             .filter_map(|right| pair(&symbols, right - 1, right))
             .collect();
         while let Some(Reverse((_, left, right, ids, joined))) = queue.pop() {
-            let current = (symbols[left].id, symbols[right].id);
-            if symbols[left].merged || symbols[left].next != Some(right) || current != ids {
+            let (at, after) = (left as usize, right as usize);
+            let current = (symbols[at].id, symbols[after].id);
+            if symbols[at].merged || symbols[at].next != Some(right) || current != ids {
                 continue;
             }
-            let next = symbols[right].next;
-            symbols[right].merged = true;
-            symbols[left].id = joined;
-            symbols[left].next = next;
+            let next = symbols[after].next;
+            symbols[after].merged = true;
+            symbols[at].id = joined;
+            symbols[at].next = next;
             if let Some(next) = next {
-                symbols[next].previous = Some(left);
+                symbols[next as usize].previous = Some(left);
                 queue.extend(pair(&symbols, left, next));
             }
-            if let Some(previous) = symbols[left].previous {
+            if let Some(previous) = symbols[at].previous {
                 queue.extend(pair(&symbols, previous, left));
             }
         }

@@ -24,4 +24,21 @@ pub enum TokenizerError {
         /// The byte.
         byte: u8,
     },
+    /// The text has more bytes than can be encoded at once.
+    #[error(
+        "the text has {bytes} bytes, more than the {} that can be encoded",
+        u32::MAX
+    )]
+    TooLong {
+        /// Its bytes.
+        bytes: usize,
+    },
+}
+
+/// Refuses a text whose bytes have no numbers of 32 bits.
+pub(super) fn check_length(text: &str) -> Result<(), TokenizerError> {
+    match u32::try_from(text.len()).is_err() {
+        true => Err(TokenizerError::TooLong { bytes: text.len() }),
+        false => Ok(()),
+    }
 }

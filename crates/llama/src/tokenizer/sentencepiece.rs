@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
-use super::error::TokenizerError;
+use super::error::{TokenizerError, check_length};
 use super::vocabulary::{TokenKind, Vocabulary, parse_byte};
 
 /// SentencePiece writes spaces as this character.
@@ -17,21 +18,32 @@ pub(super) struct SentencePiece {
     unknown: Option<u32>,
 }
 
-/// A run of characters that is one token so far; an empty one has been merged into its left neighbour.
+/// A run of characters that is one token so far; an empty one has been merged into its left neighbour. A text has one for each
+/// character, so that its numbers have four bytes.
 struct Symbol {
-    start: usize,
-    end: usize,
-    previous: Option<usize>,
-    next: Option<usize>,
+    start: u32,
+    end: u32,
+    previous: Option<u32>,
+    next: Option<u32>,
+}
+
+impl Symbol {
+    fn range(&self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    fn length(&self) -> u32 {
+        self.end - self.start
+    }
 }
 
 /// Two neighbours that together are a token.
 struct Pair {
     score: f32,
-    left: usize,
-    right: usize,
+    left: u32,
+    right: u32,
     /// Bytes of both when the pair was found: another length means that one of them has changed since.
-    length: usize,
+    length: u32,
 }
 
 impl Ord for Pair {
@@ -81,11 +93,11 @@ impl SentencePiece {
             if space_prefix { SPACE } else { "" },
             text.replace(' ', SPACE)
         );
-        let symbols = merge(vocabulary, &text);
+        let symbols = merge(vocabulary, &text)?;
         let mut current = (!symbols.is_empty()).then_some(0);
         while let Some(index) = current {
-            let symbol = &symbols[index];
-            self.push_symbol(vocabulary, &text[symbol.start..symbol.end], tokens)?;
+            let symbol: &Symbol = &symbols[index as usize];
+            self.push_symbol(vocabulary, &text[symbol.range()], tokens)?;
             current = symbol.next;
         }
         Ok(())
@@ -122,42 +134,35 @@ impl SentencePiece {
 }
 
 /// Merges the characters of `text` until no two neighbours make a token.
-fn merge(vocabulary: &Vocabulary, text: &str) -> Vec<Symbol> {
-    let count = text.chars().count();
-    let mut symbols: Vec<Symbol> = text
-        .char_indices()
-        .enumerate()
-        .map(|(index, (start, character))| Symbol {
-            start,
-            end: start + character.len_utf8(),
-            previous: index.checked_sub(1),
-            next: (index + 1 < count).then_some(index + 1),
-        })
-        .collect();
-    let pair = |symbols: &[Symbol], left: usize, right: usize| {
-        let joined = &text[symbols[left].start..symbols[right].end];
-        let id = vocabulary.spelt(joined)?;
+fn merge(vocabulary: &Vocabulary, text: &str) -> Result<Vec<Symbol>, TokenizerError> {
+    check_length(text)?;
+    let count = text.chars().count() as u32;
+    let symbols = (0u32..).zip(text.char_indices());
+    let symbols = symbols.map(|(index, (start, character))| Symbol {
+        start: start as u32,
+        end: (start + character.len_utf8()) as u32,
+        previous: index.checked_sub(1),
+        next: (index + 1 < count).then_some(index + 1),
+    });
+    let mut symbols: Vec<Symbol> = symbols.collect();
+    let pair = |symbols: &[Symbol], left: u32, right: u32| {
+        let (start, end) = (symbols[left as usize].start, symbols[right as usize].end);
+        let id = vocabulary.spelt(&text[start as usize..end as usize])?;
         Some(Pair {
             // The sum makes -0.0 a 0.0, which `total_cmp` would put behind it.
             score: vocabulary.score(id) + 0.0,
             left,
             right,
-            length: joined.len(),
+            length: end - start,
         })
     };
     let mut queue: BinaryHeap<Pair> = (1..count)
         .filter_map(|right| pair(&symbols, right - 1, right))
         .collect();
-    while let Some(Pair {
-        left,
-        right,
-        length,
-        ..
-    }) = queue.pop()
-    {
-        let left_length = symbols[left].end - symbols[left].start;
-        let right_length = symbols[right].end - symbols[right].start;
-        if left_length == 0 || right_length == 0 || left_length + right_length != length {
+    while let Some(found) = queue.pop() {
+        let (left, right) = (found.left as usize, found.right as usize);
+        let (left_length, right_length) = (symbols[left].length(), symbols[right].length());
+        if left_length == 0 || right_length == 0 || left_length + right_length != found.length {
             continue;
         }
         let next = symbols[right].next;
@@ -165,12 +170,12 @@ fn merge(vocabulary: &Vocabulary, text: &str) -> Vec<Symbol> {
         symbols[left].next = next;
         symbols[right].start = symbols[right].end;
         if let Some(next) = next {
-            symbols[next].previous = Some(left);
-            queue.extend(pair(&symbols, left, next));
+            symbols[next as usize].previous = Some(found.left);
+            queue.extend(pair(&symbols, found.left, next));
         }
         if let Some(previous) = symbols[left].previous {
-            queue.extend(pair(&symbols, previous, left));
+            queue.extend(pair(&symbols, previous, found.left));
         }
     }
-    symbols
+    Ok(symbols)
 }
