@@ -58,6 +58,12 @@ impl ApiError {
         Self::request(StatusCode::SERVICE_UNAVAILABLE, "queue_full", message)
     }
 
+    /// There is no room for the body beside those of other requests.
+    pub fn no_room() -> Self {
+        let message = "the bodies of other requests leave no room for this one";
+        Self::request(StatusCode::SERVICE_UNAVAILABLE, "bodies_full", message)
+    }
+
     /// The server ends.
     pub fn stopping() -> Self {
         let message = "the server is stopping";

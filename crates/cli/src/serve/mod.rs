@@ -1,11 +1,14 @@
 //! `metal-bridge serve`: a model behind OpenAI's HTTP interface.
 //!
-//! [`connections`] takes connections, [`routes`] answers requests, [`requests`] and [`messages`] read their [`fields`], [`slots`]
-//! generates, [`stops`] ends texts at strings, and [`replies`] writes answers.
+//! [`connections`] takes connections, [`hosts`] knows whom they may come from, [`routes`] answers requests, [`bodies`] takes their
+//! bodies, [`requests`] and [`messages`] read their [`fields`], [`slots`] generates, [`stops`] ends texts at strings, and [`replies`]
+//! writes answers.
 
+mod bodies;
 mod connections;
 mod error;
 mod fields;
+mod hosts;
 mod messages;
 mod replies;
 mod requests;
@@ -17,6 +20,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bodies::Bodies;
+use hosts::Hosts;
 use metal_bridge_llama::chat::{ChatError, ChatTemplate};
 use metal_bridge_llama::{Conversation, Model, Session};
 use slots::Slots;
@@ -60,12 +65,11 @@ const ROUTES: &str = "\
 Paths: /v1/chat/completions, /v1/completions, /v1/models, /tokenize, /detokenize, /health
 Ctrl-C or SIGTERM ends the server when its answers have ended; the second ends the answers too.";
 
-/// Threads for requests that are read and encoded, apart from those of the slots.
-const READERS: usize = 4;
-
 /// What all requests share.
 struct State {
     slots: Arc<Slots>,
+    bodies: Bodies,
+    hosts: Hosts,
     model: Model,
     template: Result<ChatTemplate, ChatError>,
     name: String,
@@ -88,22 +92,24 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Ok(Conversation::new(session))
     });
     let sessions: Vec<Conversation> = sessions.collect::<Result<_, Failure>>()?;
+    let (host, port) = (&arguments.host, arguments.port);
+    let listened = connections::listen(host, port);
+    let (listener, address) =
+        listened.map_err(|error| Failure::new(format!("{host} port {port}: {error}")))?;
     let name = arguments.alias.clone();
     let state = Arc::new(State {
         slots: Arc::new(Slots::new(sessions, arguments.queue.into())),
+        bodies: Bodies::new(),
+        hosts: Hosts::of(host, address),
         model,
         template,
         name: name.unwrap_or_else(|| arguments.model.name()),
         sampling: arguments.sampling.clone(),
         created: replies::now(),
     });
-    let (host, port) = (&arguments.host, arguments.port);
-    let listened = connections::listen(host, port);
-    let (listener, address) =
-        listened.map_err(|error| Failure::new(format!("{host} port {port}: {error}")))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(usize::from(arguments.slots) + READERS)
+        .max_blocking_threads(usize::from(arguments.slots) + bodies::READERS)
         .build()?;
     let mut out = io::stdout();
     writeln!(out, "{} at http://{address}", state.name).and_then(|()| out.flush())?;

@@ -1,27 +1,19 @@
 //! What each path answers.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::{Body as _, Bytes, Incoming};
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::body::Incoming;
+use hyper::header::{ALLOW, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
-use tokio::task;
-use tokio::time::timeout;
 
 use super::State;
+use super::bodies;
 use super::error::ApiError;
 use super::fields::{Fields, wrong_type};
 use super::replies::{Body, Form, error_reply, json_reply, next};
 use super::requests::{Kind, TextRequest, encode_text, missing, tokens};
 use super::slots::Event;
-
-/// The largest body of a request, in bytes.
-pub const MAX_BODY: usize = 4 << 20;
-/// How long a body may take to come.
-const BODY_TIME: Duration = Duration::from_secs(30);
 
 enum Route {
     Health,
@@ -56,6 +48,9 @@ const MODEL: &str = "/v1/models/";
 
 /// The answer to a request, whatever it is.
 pub async fn respond(state: Arc<State>, request: Request<Incoming>) -> Response<Body> {
+    if let Err(error) = state.hosts.check(request.headers()) {
+        return error_reply(&error);
+    }
     let Some(route) = Route::of(request.uri().path()) else {
         let message = format!("there is nothing at {:?}", request.uri().path());
         return error_reply(&ApiError::request(
@@ -99,9 +94,9 @@ async fn answer(
             Some(name) if name == state.name => model(state),
             name => return Err(ApiError::no_model(name.unwrap_or_default(), &state.name)),
         },
-        Route::Text(kind) => return text(state, *kind, read(request).await?).await,
-        Route::Tokenize => blocking(state, read(request).await?, tokenize).await?,
-        Route::Detokenize => blocking(state, read(request).await?, detokenize).await?,
+        Route::Text(kind) => return text(state, *kind, request).await,
+        Route::Tokenize => read(state, request, tokenize).await?,
+        Route::Detokenize => read(state, request, detokenize).await?,
     };
     Ok(json_reply(StatusCode::OK, &value))
 }
@@ -120,59 +115,37 @@ fn model(state: &State) -> Value {
     })
 }
 
-async fn read(request: Request<Incoming>) -> Result<Bytes, ApiError> {
-    let content_type = request
-        .headers()
-        .get(CONTENT_TYPE)
-        .map(HeaderValue::as_bytes);
-    // What browsers send for pages of others without asking this server has another type.
-    let is_json = content_type.is_some_and(|value| {
-        let end = value.iter().position(|&byte| byte == b';');
-        let value = value[..end.unwrap_or(value.len())].trim_ascii();
-        value.eq_ignore_ascii_case(b"application/json")
-    });
-    if !is_json {
-        return Err(ApiError::request(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "unsupported_media_type",
-            "the header Content-Type must be application/json",
-        ));
-    }
-    let too_large = || {
-        let message = format!("the body has more than {MAX_BODY} bytes");
-        ApiError::request(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message)
-    };
-    let body = request.into_body();
-    if body.size_hint().lower() > MAX_BODY as u64 {
-        return Err(too_large());
-    }
-    let body = timeout(BODY_TIME, Limited::new(body, MAX_BODY).collect()).await;
-    let body = body.map_err(|_| {
-        let message = format!("the body took more than {} seconds", BODY_TIME.as_secs());
-        ApiError::request(StatusCode::REQUEST_TIMEOUT, "body_too_slow", message)
-    })?;
-    let body = body.map_err(|error| match error.is::<LengthLimitError>() {
-        true => too_large(),
-        false => ApiError::request(StatusCode::BAD_REQUEST, "invalid_body", error),
-    })?;
-    Ok(body.to_bytes())
-}
-
-/// Does what may take long apart from the connections' thread.
-async fn blocking<T: Send + 'static>(
+/// Takes the body of a request, and does what may take long with it.
+async fn read<T: Send + 'static>(
     state: &Arc<State>,
-    body: Bytes,
+    request: Request<Incoming>,
     work: impl FnOnce(&State, &[u8]) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let state = Arc::clone(state);
-    let outcome = task::spawn_blocking(move || work(&state, &body)).await;
-    outcome.map_err(ApiError::internal)?
+    let body = state.bodies.receive(request).await?;
+    read_body(state, body, work).await
 }
 
-async fn text(state: &Arc<State>, kind: Kind, body: Bytes) -> Result<Response<Body>, ApiError> {
+async fn read_body<T: Send + 'static>(
+    state: &Arc<State>,
+    body: bodies::Body,
+    work: impl FnOnce(&State, &[u8]) -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let shared = Arc::clone(state);
+    state
+        .bodies
+        .read(body, move |bytes| work(&shared, bytes))
+        .await
+}
+
+async fn text(
+    state: &Arc<State>,
+    kind: Kind,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, ApiError> {
+    let body = state.bodies.receive(request).await?;
     let admission = state.slots.admit()?;
     let parse = move |state: &State, body: &[u8]| TextRequest::parse(state, kind, body);
-    let request = blocking(state, body, parse).await?;
+    let request = read_body(state, body, parse).await?;
     let form = Form::new(kind, &state.name, request.includes_usage);
     let mut events = state.slots.generate(admission, request.work).await?;
     // What fails before the first word has a status of its own.

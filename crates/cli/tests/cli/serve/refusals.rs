@@ -250,3 +250,43 @@ fn slow_and_large_requests_hold_up_nobody() {
     assert_eq!(answer, b"");
     assert_eq!(server.post(COMPLETIONS, &completion).status, 200);
 }
+
+/// The names are those of `Host`, which a browser fills with the name of the page that sends the request.
+#[test]
+fn pages_of_others_are_refused_and_large_bodies_leave_room_for_small_ones() {
+    let server = Server::start(&[]);
+    for (host, status) in [("page.example", 403), ("localhost:8080", 200)] {
+        let mut connection = server.connect();
+        let head = format!("GET /v1/models HTTP/1.0\r\nHost: {host}\r\n\r\n");
+        connection.write_all(head.as_bytes()).unwrap();
+        let reply = Reply::read(connection);
+        match status {
+            403 => assert_refused(&reply, 403, "forbidden_host", None),
+            _ => assert_eq!(reply.status, status, "{}", reply.body),
+        }
+    }
+
+    // None of these bodies comes to its end.
+    let head = "POST /tokenize HTTP/1.1\r\nContent-Type: application/json\r\n";
+    let large = format!(
+        "{head}Expect: 100-continue\r\nContent-Length: {}\r\n\r\n",
+        4 << 20
+    );
+    let connections: Vec<_> = (0..16)
+        .map(|_| {
+            let mut connection = server.connect();
+            connection.write_all(large.as_bytes()).unwrap();
+            // The server asks for a body once there is room for it.
+            let mut answer = [0; 12];
+            connection.read_exact(&mut answer).unwrap();
+            assert_eq!(&answer, b"HTTP/1.1 100");
+            connection
+        })
+        .collect();
+    let full = server.post("/tokenize", &json!({"content": "a"}));
+    assert_refused(&full, 503, "bodies_full", None);
+    drop(connections);
+    while server.post("/tokenize", &json!({"content": "a"})).status != 200 {
+        std::thread::yield_now();
+    }
+}
