@@ -7,6 +7,8 @@ use std::process::ExitCode;
 use metal_bridge_llama as llama;
 use metal_bridge_workloads::stress;
 
+use super::terminal::harmless;
+
 /// The exit codes, for `--help`.
 pub const EXIT_CODES: &str =
     "Exit codes: 0 success, 1 failure, 2 wrong arguments, 3 no Metal device";
@@ -44,6 +46,8 @@ impl Failure {
             Self::Reported => return ExitCode::from(1),
             Self::BrokenPipe => return ExitCode::SUCCESS,
         };
+        // Messages repeat what is in files, be it a template's exception or the name of a tensor.
+        let message = harmless(message);
         // Without standard error there is nobody left to tell.
         let _ = writeln!(io::stderr(), "metal-bridge: {message}");
         ExitCode::from(code)

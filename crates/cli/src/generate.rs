@@ -8,6 +8,7 @@ use metal_bridge_llama::sampling::Sampling;
 use metal_bridge_llama::{GenerateOptions, Generation, Session, StopReason};
 
 use super::failure::Failure;
+use super::terminal::shown;
 use super::{ModelChoice, SamplingChoice, SessionChoice};
 
 #[derive(clap::Args)]
@@ -48,7 +49,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let mut written = out.flush();
     let generation = session.generate(&prompt, &options, |text| {
-        written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        let shown = shown(text);
+        written = out.write_all(shown.as_bytes()).and_then(|()| out.flush());
         if written.is_ok() {
             ControlFlow::Continue(())
         } else {

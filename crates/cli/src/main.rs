@@ -25,6 +25,7 @@ mod serve;
 mod source;
 mod stress;
 mod table;
+mod terminal;
 mod topology;
 
 use std::env;

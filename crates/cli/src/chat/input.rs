@@ -1,12 +1,15 @@
 //! Lines of the user: edited on a terminal, otherwise as they come.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, BufRead, IsTerminal, Read};
 
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
-use super::output::is_watched;
 use crate::failure::Failure;
+use crate::terminal::is_watched;
+
+/// The most bytes of a line, with its end: as many as a request to the server may have.
+const MAX_LINE: u64 = 4 << 20;
 
 pub enum Input {
     Terminal(Box<DefaultEditor>),
@@ -46,14 +49,21 @@ impl Input {
                 Err(error) => Err(Failure::new(error)),
             },
             Self::Stream => {
-                let mut line = String::new();
-                match io::stdin().read_line(&mut line) {
-                    Ok(0) => Ok(Line::End),
-                    Ok(_) => Ok(Line::Text(line.trim_end_matches(['\r', '\n']).to_owned())),
-                    Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                        Err(Failure::new("standard input is not UTF-8 text"))
+                let mut line = Vec::new();
+                // A stream without line ends is not read until memory ends.
+                let mut stream = io::stdin().lock().take(MAX_LINE + 1);
+                match stream.read_until(b'\n', &mut line)? as u64 {
+                    0 => Ok(Line::End),
+                    1..=MAX_LINE => {
+                        let line = String::from_utf8(line);
+                        let line =
+                            line.map_err(|_| Failure::new("standard input is not UTF-8 text"))?;
+                        Ok(Line::Text(line.trim_end_matches(['\r', '\n']).to_owned()))
                     }
-                    Err(error) => Err(error.into()),
+                    _ => Err(Failure::new(format!(
+                        "a line of standard input has more than {} MiB",
+                        MAX_LINE >> 20
+                    ))),
                 }
             }
         }

@@ -1,6 +1,8 @@
 //! An answer as it is printed, piece by piece.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
+
+use crate::terminal::{is_watched, shown};
 
 const COLOR: &str = "\x1b[36m";
 const PLAIN: &str = "\x1b[0m";
@@ -8,7 +10,6 @@ const PLAIN: &str = "\x1b[0m";
 /// Prints an answer, and keeps its text.
 pub struct Answer<W: Write> {
     out: W,
-    is_watched: bool,
     is_colored: bool,
     text: String,
     written: io::Result<()>,
@@ -20,7 +21,6 @@ impl<W: Write> Answer<W> {
         let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Self {
             out,
-            is_watched: is_watched(),
             is_colored: is_watched() && !is_refused,
             text: String::new(),
             written: Ok(()),
@@ -39,12 +39,7 @@ impl<W: Write> Answer<W> {
         if self.is_colored && self.text.is_empty() {
             self.out.write_all(COLOR.as_bytes())?;
         }
-        let shown: String = match self.is_watched {
-            // A model's escape sequences would move the cursor and change colours.
-            true => text.chars().filter(|&c| is_shown(c)).collect(),
-            false => text.to_owned(),
-        };
-        self.out.write_all(shown.as_bytes())?;
+        self.out.write_all(shown(text).as_bytes())?;
         self.out.flush()
     }
 
@@ -66,13 +61,4 @@ impl<W: Write> Answer<W> {
         self.out.flush()?;
         Ok(self.text)
     }
-}
-
-fn is_shown(character: char) -> bool {
-    !character.is_control() || character == '\n' || character == '\t'
-}
-
-/// Whether a person sees what is printed.
-pub fn is_watched() -> bool {
-    io::stdout().is_terminal()
 }

@@ -151,3 +151,25 @@ fn an_interrupt_ends_the_answer_and_the_chat_goes_on() {
     assert_code(&rest, 0);
     assert!(text(&rest.stderr).contains("no command"));
 }
+
+#[test]
+fn a_line_without_end_and_escape_sequences_of_a_template_are_errors_to_read() {
+    // As many bytes as the program reads before it ends.
+    let endless = "a".repeat((4 << 20) + 1);
+    let output = chat(TEMPLATE, &[], &endless);
+    assert_code(&output, 1);
+    assert_eq!(
+        text(&output.stderr),
+        "metal-bridge: a line of standard input has more than 4 MiB\n"
+    );
+    let output = chat(
+        "{{ raise_exception('no\u{1b}]0;title\u{7} chats') }}",
+        &[],
+        "Hi\n",
+    );
+    assert_code(&output, 1);
+    assert_eq!(
+        text(&output.stderr),
+        "metal-bridge: the chat template refuses the messages: no]0;title chats\n"
+    );
+}
