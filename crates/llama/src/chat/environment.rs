@@ -1,10 +1,12 @@
 //! What templates run in: Jinja2 as `transformers` sets it up, with limits.
 
-use std::io;
+use std::fmt;
 
+use minijinja::machinery::{self, Vm};
 use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Output, State, Value};
 
+use super::budget::{Budget, Counted};
 use super::error::{ChatError, MAX_OUTPUT, Raised};
 use super::{json, limits, python};
 
@@ -18,19 +20,29 @@ pub(super) fn environment(mark: char) -> Environment<'static> {
     environment.set_lstrip_blocks(true);
     environment.set_fuel(Some(MAX_STEPS));
     limits::limit(&mut environment);
+    let budget = Budget::install(&mut environment);
     environment.set_formatter(
-        move |out: &mut Output<'_>, state: &State<'_, '_>, value: &Value| match value.kind() {
-            ValueKind::String => minijinja::escape_formatter(out, state, value),
-            _ => python::write_str(out, value, mark),
+        move |out: &mut Output<'_>, state: &State<'_, '_>, value: &Value| {
+            // What is written may be kept: `{% set x %}{{ x }}{{ x }}{% endset %}` doubles a text, too.
+            if value.kind() == ValueKind::String {
+                budget.count(value, 0)?;
+                return minijinja::escape_formatter(out, state, value);
+            }
+            let mut text = Limited(String::new());
+            python::write_str(&mut text, value, mark)?;
+            budget.take(text.0.len())?;
+            Ok(out.write_str(&text.0)?)
         },
     );
     // A name that Jinja2 leaves to templates' variables.
     environment.remove_global("debug");
+    // What it prints grows with the product of a list's length and its depth, and no template of a model needs it.
+    environment.remove_filter("pprint");
     environment.add_filter("tojson", to_json);
     environment.add_filter("string", move |value: &Value| -> Result<String, Error> {
-        let mut text = String::new();
+        let mut text = Limited(String::new());
         python::write_str(&mut text, value, mark)?;
-        Ok(text)
+        Ok(text.0)
     });
     environment.add_function("raise_exception", raise_exception);
     environment.add_function("strftime_now", strftime_now);
@@ -41,27 +53,33 @@ pub(super) fn environment(mark: char) -> Environment<'static> {
 pub(super) fn render(source: &str, context: Value, mark: char) -> Result<String, ChatError> {
     limits::with_room(|| {
         let environment = environment(mark);
-        let mut output = Limited(Vec::new());
-        environment
-            .template_from_str(source)?
-            .render_captured_to(context, &mut output)?;
-        String::from_utf8(output.0).map_err(ChatError::data)
+        let template = environment.template_from_str(source)?;
+        let compiled = machinery::get_compiled_template(&template);
+        let Counted {
+            instructions,
+            blocks,
+        } = Counted::new(compiled);
+        let mut text = String::new();
+        let mut output = machinery::make_string_output(&mut text);
+        let escape = compiled.initial_auto_escape;
+        Vm::new(&environment).eval(&instructions, context, &blocks, &mut output, escape)?;
+        drop(output);
+        match text.len() > MAX_OUTPUT {
+            true => Err(ChatError::TooLong),
+            false => Ok(text),
+        }
     })
 }
 
-/// Output that fails where it gets too long.
-struct Limited(Vec<u8>);
+/// A text that fails where it gets too long: a list may hold another one many times.
+struct Limited(String);
 
-impl io::Write for Limited {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if bytes.len() > MAX_OUTPUT - self.0.len() {
-            return Err(io::ErrorKind::FileTooLarge.into());
+impl fmt::Write for Limited {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if text.len() > MAX_OUTPUT - self.0.len() {
+            return Err(fmt::Error);
         }
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
+        self.0.push_str(text);
         Ok(())
     }
 }

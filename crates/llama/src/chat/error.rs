@@ -4,8 +4,10 @@ use minijinja::ErrorKind;
 
 use crate::tokenizer::TokenizerError;
 
-/// Bytes that a template may write.
-pub(super) const MAX_OUTPUT: usize = 16 << 20;
+/// Bytes that a template may write, and those of any text that it makes.
+pub(super) const MAX_OUTPUT: usize = 8 << 20;
+/// Bytes of all texts and lists that a template may make while it runs.
+pub(super) const MAX_MADE: usize = 256 << 20;
 
 /// The message of an exception that a template raised.
 #[derive(Debug, thiserror::Error)]
@@ -41,8 +43,8 @@ pub enum ChatError {
     /// The template took more steps than any chat needs: it may loop for ever.
     #[error("the chat template takes too many steps")]
     TooManySteps,
-    /// The template wrote more than any chat needs.
-    #[error("the chat template writes more than {} MiB", MAX_OUTPUT >> 20)]
+    /// The template wrote more than any chat needs, or made texts and lists of more than any chat needs.
+    #[error("the chat template writes or joins more than {} MiB, or makes texts and lists of more than {} MiB in all", MAX_OUTPUT >> 20, MAX_MADE >> 20)]
     TooLong,
     /// A role is not a short name.
     #[error("role {0:?} is not a name of up to 64 letters, digits, _ and -")]

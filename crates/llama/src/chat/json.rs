@@ -5,12 +5,14 @@ use std::io;
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
+use super::error::MAX_OUTPUT;
+
 /// The most spaces of a level of indentation.
 const MAX_INDENT: usize = 64;
 
 /// `value` on one line, or on lines of their own with `indent`.
 pub(super) fn to_string(value: &impl Serialize, indent: Option<usize>) -> io::Result<String> {
-    let mut bytes = Vec::new();
+    let mut bytes = Limited(Vec::new());
     match indent {
         None => value.serialize(&mut Serializer::with_formatter(&mut bytes, Spaced))?,
         Some(indent) => {
@@ -19,7 +21,24 @@ pub(super) fn to_string(value: &impl Serialize, indent: Option<usize>) -> io::Re
             value.serialize(&mut Serializer::with_formatter(&mut bytes, indent))?;
         }
     }
-    String::from_utf8(bytes).map_err(io::Error::other)
+    String::from_utf8(bytes.0).map_err(io::Error::other)
+}
+
+/// Output that fails where it gets too long: indentation is many times as long as what it indents.
+struct Limited(Vec<u8>);
+
+impl io::Write for Limited {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() > MAX_OUTPUT - self.0.len() {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A space after each comma and each colon.

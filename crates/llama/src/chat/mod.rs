@@ -10,6 +10,7 @@
 //! them. (A template that makes other text of a message can still spell a control token: one that joins pieces in another order, or
 //! changes the case of letters, or puts a message's text into the middle of a control token's.)
 
+mod budget;
 mod environment;
 mod error;
 mod json;

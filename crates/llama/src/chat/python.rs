@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use super::error::ChatError;
 
 /// Lists in lists that a template may be given or print: each takes some of the program's stack.
-const MAX_DEPTH: usize = 256;
+pub(super) const MAX_DEPTH: usize = 256;
 
 /// Characters beyond ASCII that Python's `repr` does not print.
 static HIDDEN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[\p{C}\p{Z}]").ok());
