@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_for_this_machine_answers_to_names_that_nobody_else_owns() {
+    fn local_servers_answer_to_names_nobody_else_owns() {
         let hosts = Hosts::of("Box.Example", ([127, 0, 0, 1], 8080).into());
         for host in [
             "localhost",
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_for_other_machines_answers_to_any_name() {
+    fn other_servers_answer_to_any_name() {
         let hosts = Hosts::of("0.0.0.0", ([0, 0, 0, 0], 8080).into());
         assert!(is_answered(&hosts, "page.example"));
         let mapped = Hosts::of(

@@ -153,7 +153,7 @@ fn an_interrupt_ends_the_answer_and_the_chat_goes_on() {
 }
 
 #[test]
-fn a_line_without_end_and_escape_sequences_of_a_template_are_errors_to_read() {
+fn endless_lines_and_escape_sequences_are_errors() {
     // As many bytes as the program reads before it ends.
     let endless = "a".repeat((4 << 20) + 1);
     let output = chat(TEMPLATE, &[], &endless);

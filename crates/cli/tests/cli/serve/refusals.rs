@@ -253,7 +253,7 @@ fn slow_and_large_requests_hold_up_nobody() {
 
 /// The names are those of `Host`, which a browser fills with the name of the page that sends the request.
 #[test]
-fn pages_of_others_are_refused_and_large_bodies_leave_room_for_small_ones() {
+fn foreign_pages_and_too_many_bodies_are_refused() {
     let server = Server::start(&[]);
     for (host, status) in [("page.example", 403), ("localhost:8080", 200)] {
         let mut connection = server.connect();
