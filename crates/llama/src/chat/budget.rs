@@ -180,6 +180,10 @@ fn counts<'a>(instruction: &Instruction<'a>) -> (Vec<Instruction<'a>>, Vec<Instr
             let swapped = vec![Instruction::Swap, held, Instruction::Swap];
             (swapped, Vec::new())
         }
+        // The engine computes `[0] * 99999999` before the first step, and any filter may go through it.
+        Instruction::LoadConst(value) if value.kind() == ValueKind::Iterable => {
+            (Vec::new(), vec![count])
+        }
         Instruction::Add
         | Instruction::Mul
         | Instruction::StringConcat

@@ -130,7 +130,7 @@ fn lists_hold_neither_themselves_nor_too_many() {
         "ns.x = namespace(a=ns.x)",
         "ns.x = [ns.x]|batch(1)",
         "ns.x = [ns.x, ns.x]",
-        "ns.x = [0] * 99999999",
+        "ns.x = ([0] * 99999999)|list",
     ] {
         let rendered = template(&make(step)).render(&tokenizer, &[], &ChatOptions::default());
         let error = rendered.unwrap_err().to_string();
