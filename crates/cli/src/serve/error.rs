@@ -79,6 +79,11 @@ impl ApiError {
         }
     }
 
+    /// The request has no API key, or a wrong one.
+    pub fn no_key(message: &str) -> Self {
+        Self::request(StatusCode::UNAUTHORIZED, "invalid_api_key", message)
+    }
+
     /// The prompt does not fit into a slot.
     pub fn too_long(param: &str, tokens: usize, context: usize) -> Self {
         let message = format!("the prompt has {tokens} tokens, more than the context of {context}");

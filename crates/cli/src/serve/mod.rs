@@ -1,7 +1,7 @@
 //! `metal-bridge serve`: a model behind OpenAI's HTTP interface.
 //!
-//! [`connections`] takes connections, [`hosts`] knows whom they may come from, [`routes`] answers requests, [`bodies`] takes their
-//! bodies, [`requests`] and [`messages`] read their [`fields`], [`slots`] generates, [`stops`] ends texts at strings, and [`replies`]
+//! [`connections`] takes connections, [`hosts`] and [`keys`] know whom they may come from, [`routes`] answers requests, [`bodies`]
+//! takes their bodies, [`requests`] and [`messages`] read their [`fields`], [`slots`] generates, [`stops`] ends texts at strings, and [`replies`]
 //! writes answers.
 
 mod bodies;
@@ -9,6 +9,7 @@ mod connections;
 mod error;
 mod fields;
 mod hosts;
+mod keys;
 mod messages;
 mod replies;
 mod requests;
@@ -17,11 +18,13 @@ mod slots;
 mod stops;
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bodies::Bodies;
 use hosts::Hosts;
+use keys::Keys;
 use metal_bridge_llama::chat::{ChatError, ChatTemplate};
 use metal_bridge_llama::{Conversation, Model, Session};
 use slots::Slots;
@@ -43,6 +46,9 @@ pub struct Arguments {
     /// The port to listen on; 0 for any that is free
     #[arg(long, value_name = "PORT", default_value_t = 8080)]
     port: u16,
+    /// Answer only requests with one of the API keys in this file, one a line; otherwise METAL_BRIDGE_API_KEY may hold one
+    #[arg(long, value_name = "FILE")]
+    api_key_file: Option<PathBuf>,
     /// Requests that are answered at once; each has a cache of the whole context
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     slots: u16,
@@ -70,6 +76,7 @@ struct State {
     slots: Arc<Slots>,
     bodies: Bodies,
     hosts: Hosts,
+    keys: Keys,
     model: Model,
     template: Result<ChatTemplate, ChatError>,
     name: String,
@@ -80,6 +87,7 @@ struct State {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let keys = Keys::read(arguments.api_key_file.as_deref())?;
     let source = arguments.template.read()?;
     let model = arguments.model.load()?;
     let template = match source {
@@ -101,6 +109,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         slots: Arc::new(Slots::new(sessions, arguments.queue.into())),
         bodies: Bodies::new(),
         hosts: Hosts::of(host, address),
+        keys,
         model,
         template,
         name: name.unwrap_or_else(|| arguments.model.name()),

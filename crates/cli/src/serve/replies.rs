@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use http_body_util::channel::{Channel, Sender};
 use http_body_util::{Either, Full};
 use hyper::body::Bytes;
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -29,9 +29,14 @@ pub fn json_reply(status: StatusCode, value: &Value) -> Response<Body> {
 
 pub fn error_reply(error: &ApiError) -> Response<Body> {
     let mut response = json_reply(error.status, &error.json());
-    if error.status == StatusCode::SERVICE_UNAVAILABLE {
-        let seconds = HeaderValue::from_static(error::RETRY_AFTER);
-        response.headers_mut().insert(RETRY_AFTER, seconds);
+    let header = match error.status {
+        StatusCode::SERVICE_UNAVAILABLE => Some((RETRY_AFTER, error::RETRY_AFTER)),
+        StatusCode::UNAUTHORIZED => Some((WWW_AUTHENTICATE, "Bearer")),
+        _ => None,
+    };
+    if let Some((name, value)) = header {
+        let value = HeaderValue::from_static(value);
+        response.headers_mut().insert(name, value);
     }
     response
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, HeaderValue};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
 
 use super::State;
@@ -48,10 +48,11 @@ const MODEL: &str = "/v1/models/";
 
 /// The answer to a request, whatever it is.
 pub async fn respond(state: Arc<State>, request: Request<Incoming>) -> Response<Body> {
-    if let Err(error) = state.hosts.check(request.headers()) {
+    let route = Route::of(request.uri().path());
+    if let Err(error) = check_sender(&state, route.as_ref(), request.headers()) {
         return error_reply(&error);
     }
-    let Some(route) = Route::of(request.uri().path()) else {
+    let Some(route) = route else {
         let message = format!("there is nothing at {:?}", request.uri().path());
         return error_reply(&ApiError::request(
             StatusCode::NOT_FOUND,
@@ -80,6 +81,15 @@ pub async fn respond(state: Arc<State>, request: Request<Incoming>) -> Response<
             }
             error_reply(&error)
         })
+}
+
+/// Refuses who may not ask. Without a key nobody learns more than that there is a server: not even which paths there are.
+fn check_sender(state: &State, route: Option<&Route>, headers: &HeaderMap) -> Result<(), ApiError> {
+    state.hosts.check(headers)?;
+    match route {
+        Some(Route::Health) => Ok(()),
+        _ => state.keys.check(headers),
+    }
 }
 
 async fn answer(

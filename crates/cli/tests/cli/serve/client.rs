@@ -2,11 +2,18 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
 use crate::commands::{MODEL, command};
+
+/// The command that serves the model on a free port.
+pub fn serve(options: &[&str]) -> Command {
+    let mut command = command(&["serve", "-m", MODEL, "--port", "0"]);
+    command.args(options).env_remove("METAL_BRIDGE_API_KEY");
+    command
+}
 
 pub struct Server {
     pub child: Child,
@@ -20,8 +27,12 @@ impl Server {
 
     /// A server on a Metal where each command buffer takes up to `delay` microseconds more.
     pub fn with_delay(options: &[&str], delay: &str) -> Self {
-        let mut command = command(&["serve", "-m", MODEL, "--port", "0"]);
-        command.args(options).env("SOFTWARE_METAL_DELAY", delay);
+        let mut command = serve(options);
+        Self::of(command.env("SOFTWARE_METAL_DELAY", delay))
+    }
+
+    /// What a command that serves starts.
+    pub fn of(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         let mut output = BufReader::new(child.stdout.take().unwrap());

@@ -8,7 +8,7 @@ use super::client::{Reply, Server};
 use super::{CHAT, COMPLETIONS, completion, with};
 
 #[track_caller]
-fn assert_refused(reply: &Reply, status: u16, code: &str, param: Option<&str>) {
+pub fn assert_refused(reply: &Reply, status: u16, code: &str, param: Option<&str>) {
     let error = &reply.json()["error"];
     let found = (
         reply.status,
