@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
-use std::num::ParseFloatError;
+use std::num::{ParseFloatError, ParseIntError};
 use std::path::{self, PathBuf};
 
 use metal_bridge::Device;
@@ -195,6 +195,42 @@ pub struct SamplingChoice {
         value_parser = parse_min_p
     )]
     min_p: f32,
+    /// Divides positive logits of the last tokens, and multiplies the others; 1 for no such penalty
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 1.0,
+        allow_negative_numbers = true,
+        value_parser = parse_repeat_penalty
+    )]
+    repeat_penalty: f32,
+    /// How many of the last tokens the repeat penalty is for, the prompt's too; -1 for all
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value = "64",
+        allow_negative_numbers = true,
+        value_parser = parse_repeat_last_n
+    )]
+    repeat_last_n: usize,
+    /// Taken from a token's logit for each time that it is in the generated text: -2 to 2
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 0.0,
+        allow_negative_numbers = true,
+        value_parser = parse_frequency_penalty
+    )]
+    frequency_penalty: f32,
+    /// Taken once from the logit of each token that is in the generated text: -2 to 2
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 0.0,
+        allow_negative_numbers = true,
+        value_parser = parse_presence_penalty
+    )]
+    presence_penalty: f32,
     /// Seed of the random numbers: equal seeds give equal texts; otherwise a random one
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
@@ -207,6 +243,11 @@ impl SamplingChoice {
             top_k: self.top_k,
             top_p: self.top_p,
             min_p: self.min_p,
+            repeat_penalty: self.repeat_penalty,
+            repeat_last_n: self.repeat_last_n,
+            frequency_penalty: self.frequency_penalty,
+            presence_penalty: self.presence_penalty,
+            logit_bias: Vec::new(),
             seed: self.seed.unwrap_or_else(|| RandomState::new().hash_one(0)),
         }
     }
@@ -231,6 +272,37 @@ fn parse_min_p(text: &str) -> Result<f32, String> {
         min_p,
         ..Sampling::default()
     })
+}
+
+fn parse_repeat_penalty(text: &str) -> Result<f32, String> {
+    checked(text, |repeat_penalty| Sampling {
+        repeat_penalty,
+        ..Sampling::default()
+    })
+}
+
+fn parse_frequency_penalty(text: &str) -> Result<f32, String> {
+    checked(text, |frequency_penalty| Sampling {
+        frequency_penalty,
+        ..Sampling::default()
+    })
+}
+
+fn parse_presence_penalty(text: &str) -> Result<f32, String> {
+    checked(text, |presence_penalty| Sampling {
+        presence_penalty,
+        ..Sampling::default()
+    })
+}
+
+/// A count of tokens, or -1 for all.
+fn parse_repeat_last_n(text: &str) -> Result<usize, String> {
+    match text {
+        "-1" => Ok(usize::MAX),
+        _ => text
+            .parse()
+            .map_err(|error: ParseIntError| error.to_string()),
+    }
 }
 
 /// The number in `text`, if one can sample with it.

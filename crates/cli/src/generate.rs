@@ -39,7 +39,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let sampling = arguments.sampling.sampling();
     let options = GenerateOptions {
         max_tokens: arguments.max_tokens,
-        sampling,
+        sampling: sampling.clone(),
         ..GenerateOptions::default()
     };
 

@@ -71,12 +71,11 @@ impl Conversation {
         }
         let kept = self.kept(prompt);
         self.forget_from(kept);
-        let generated = self
-            .session
-            .generate_tokens(&prompt[kept..], options, on_text);
+        let (held, new) = prompt.split_at(kept);
+        let generated = self.session.generate_after(held, new, options, on_text);
         // After an error nobody knows what was generated.
         let generated = generated.inspect_err(|_| self.session.truncate(kept))?;
-        let new = prompt[kept..].iter().chain(&generated.tokens).copied();
+        let new = new.iter().chain(&generated.tokens).copied();
         let held = self.session.position();
         self.tokens.extend(new.take(held - kept));
         Ok(generated)

@@ -9,7 +9,7 @@ use super::session::{Counts, Session};
 use super::tokenizer::TextStream;
 
 /// How to generate.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct GenerateOptions {
     /// The most tokens to generate; by default until the model ends the text or the context is full.
     pub max_tokens: Option<usize>,
@@ -104,20 +104,38 @@ impl Session {
         self.generate_tokens(&tokens, options, on_text)
     }
 
-    /// [`generate`](Self::generate) for a prompt that is encoded already.
+    /// [`generate`](Self::generate) for a prompt that is encoded already. Penalties are for tokens of the prompt and of what comes after
+    /// it: those that the session held before do not count.
     ///
     /// # Errors
     ///
     /// [`Error::NoTokens`](super::Error::NoTokens) and [`Error::ContextExceeded`](super::Error::ContextExceeded) for
-    /// the prompt, [`Error::Sampling`](super::Error::Sampling) for bad settings or broken logits,
+    /// the prompt, [`Error::NoSuchToken`](super::Error::NoSuchToken) for one of the prompt or of
+    /// [`Sampling::logit_bias`], [`Error::Sampling`](super::Error::Sampling) for bad settings or broken logits,
     /// [`Error::Metal`](super::Error::Metal) if the GPU fails. What was generated before stays in the session.
     pub fn generate_tokens(
         &mut self,
         prompt: &[u32],
         options: &GenerateOptions,
+        on_text: impl FnMut(&str) -> ControlFlow<()>,
+    ) -> Result<Generation> {
+        self.generate_after(&[], prompt, options, on_text)
+    }
+
+    /// [`generate_tokens`](Self::generate_tokens) where the prompt begins with tokens that the session holds: penalties are for them, too.
+    pub(super) fn generate_after(
+        &mut self,
+        held: &[u32],
+        prompt: &[u32],
+        options: &GenerateOptions,
         mut on_text: impl FnMut(&str) -> ControlFlow<()>,
     ) -> Result<Generation> {
-        let mut sampler = Sampler::new(options.sampling)?;
+        let mut sampler = Sampler::new(options.sampling.clone())?;
+        for &(token, _) in &options.sampling.logit_bias {
+            self.check_token(token)?;
+        }
+        sampler.add_prompt(held);
+        sampler.add_prompt(prompt);
         let model = self.model().clone();
         let tokenizer = model.tokenizer();
         let before = self.counts();

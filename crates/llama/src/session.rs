@@ -281,10 +281,14 @@ impl Session {
                 context,
             });
         }
+        tokens.iter().try_for_each(|&token| self.check_token(token))
+    }
+
+    pub(super) fn check_token(&self, token: u32) -> Result<()> {
         let vocabulary = self.config().vocabulary;
-        match tokens.iter().find(|&&token| token as usize >= vocabulary) {
-            Some(&token) => Err(Error::NoSuchToken { token, vocabulary }),
-            None => Ok(()),
+        match (token as usize) < vocabulary {
+            true => Ok(()),
+            false => Err(Error::NoSuchToken { token, vocabulary }),
         }
     }
 

@@ -114,9 +114,9 @@ fn asks_for_nothing(name: &str, value: &Value) -> Option<bool> {
         // There are no tools to call.
         "parallel_tool_calls" => value.is_boolean(),
         "best_of" | "n" => value.as_f64() == Some(1.0),
-        "frequency_penalty" | "presence_penalty" | "top_logprobs" => value.as_f64() == Some(0.0),
+        "top_logprobs" => value.as_f64() == Some(0.0),
         "echo" | "logprobs" | "store" => *value == Value::Bool(false),
-        "functions" | "logit_bias" | "tools" => is_empty(value),
+        "functions" | "tools" => is_empty(value),
         "suffix" => value == "",
         "function_call" | "tool_choice" => value == "none" || value == "auto",
         "service_tier" => value == "auto" || value == "default",

@@ -1,8 +1,8 @@
 //! `metal-bridge serve`: a model behind OpenAI's HTTP interface.
 //!
 //! [`connections`] takes connections, [`hosts`] and [`keys`] know whom they may come from, [`routes`] answers requests, [`bodies`]
-//! takes their bodies, [`requests`] and [`messages`] read their [`fields`], [`slots`] generates, [`stops`] ends texts at strings, and [`replies`]
-//! writes answers.
+//! takes their bodies, [`requests`], [`messages`] and [`settings`] read their [`fields`], [`slots`] generates, [`stops`] ends texts at
+//! strings, and [`replies`] writes answers.
 
 mod bodies;
 mod connections;
@@ -14,6 +14,7 @@ mod messages;
 mod replies;
 mod requests;
 mod routes;
+mod settings;
 mod slots;
 mod stops;
 

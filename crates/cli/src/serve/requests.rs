@@ -1,7 +1,6 @@
 //! Requests for a text: their fields to what a slot generates.
 
 use metal_bridge_llama::chat::{ChatOptions, Message};
-use metal_bridge_llama::sampling::{Sampler, Sampling, SamplingError};
 use metal_bridge_llama::{GenerateOptions, Model};
 use serde_json::Value;
 
@@ -9,6 +8,7 @@ use super::State;
 use super::error::ApiError;
 use super::fields::{Fields, wrong_type};
 use super::messages;
+use super::settings;
 use super::slots::Work;
 
 /// The most stop strings, and the bytes of each.
@@ -46,9 +46,10 @@ impl TextRequest {
             Kind::Completion => ("prompt", prompt(&mut fields)?),
             Kind::Chat => ("messages", chat(&mut fields)?),
         };
+        let (served, vocabulary) = (state.sampling.sampling(), state.model.config().vocabulary);
         let options = GenerateOptions {
             max_tokens: max_tokens(&mut fields, kind)?,
-            sampling: sampling(&mut fields, state.sampling.sampling())?,
+            sampling: settings::parse(&mut fields, served, vocabulary)?,
             ..GenerateOptions::default()
         };
         let stops = stops(&mut fields)?;
@@ -157,26 +158,6 @@ fn max_tokens(fields: &mut Fields, kind: Kind) -> Result<Option<usize>, ApiError
         )),
         _ => Ok(new.or(old)),
     }
-}
-
-/// The settings of a request; those that it does not name are the server's.
-fn sampling(fields: &mut Fields, served: Sampling) -> Result<Sampling, ApiError> {
-    let sampling = Sampling {
-        temperature: fields.number("temperature")?.unwrap_or(served.temperature),
-        top_k: fields.count("top_k")?.unwrap_or(served.top_k),
-        top_p: fields.number("top_p")?.unwrap_or(served.top_p),
-        min_p: fields.number("min_p")?.unwrap_or(served.min_p),
-        seed: fields.integer("seed")?.unwrap_or(served.seed),
-    };
-    Sampler::new(sampling).map_err(|error| {
-        let param = match error {
-            SamplingError::Temperature(_) => "temperature",
-            SamplingError::TopP(_) => "top_p",
-            _ => "min_p",
-        };
-        ApiError::field(param, "invalid_value", error)
-    })?;
-    Ok(sampling)
 }
 
 fn stops(fields: &mut Fields) -> Result<Vec<String>, ApiError> {

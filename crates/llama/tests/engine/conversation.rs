@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::support::{session, shipped, tokens};
+use metal_bridge_llama::sampling::Sampling;
 use metal_bridge_llama::{Conversation, Error, GenerateOptions, Generation, Model};
 
 const VOCABULARY: usize = 300;
@@ -96,6 +97,44 @@ fn a_conversation_goes_on_after_errors() {
     );
     let told = answer(&mut conversation, &prompt);
     assert_eq!(told.tokens, answer(&mut fresh(&model), &prompt).tokens);
+}
+
+/// The penalty is for tokens of the prompt, computed now or before.
+#[test]
+fn penalties_know_the_tokens_that_the_session_holds() {
+    let model = shipped();
+    let prompt = tokens(20, VOCABULARY);
+    let penalized = GenerateOptions {
+        sampling: Sampling {
+            repeat_penalty: 8.0,
+            repeat_last_n: usize::MAX,
+            ..Sampling::default()
+        },
+        ..options(24)
+    };
+    let quiet = |_: &str| ControlFlow::Continue(());
+    let mut conversation = fresh(&model);
+    let first = conversation.answer(&prompt, &penalized, quiet).unwrap();
+    assert_ne!(first.tokens, {
+        let plain = fresh(&model).answer(&prompt, &options(24), quiet);
+        plain.unwrap().tokens
+    });
+    let prompt = [&prompt[..], &first.tokens, &[7, 8, 9]].concat();
+    assert!(conversation.kept(&prompt) > 20);
+    let held = conversation.answer(&prompt, &penalized, quiet).unwrap();
+    let whole = fresh(&model).answer(&prompt, &penalized, quiet).unwrap();
+    assert_eq!(held.tokens, whole.tokens);
+
+    let vocabulary = model.config().vocabulary;
+    let beyond = GenerateOptions {
+        sampling: Sampling {
+            logit_bias: vec![(vocabulary as u32, 1.0)],
+            ..Sampling::default()
+        },
+        ..options(1)
+    };
+    let refused = conversation.answer(&prompt, &beyond, quiet);
+    assert!(matches!(refused, Err(Error::NoSuchToken { .. })));
 }
 
 #[test]

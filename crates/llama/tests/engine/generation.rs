@@ -55,8 +55,8 @@ fn equal_seeds_tell_equal_stories() {
             temperature: 1.0,
             top_k: 40,
             top_p: 0.95,
-            min_p: 0.0,
             seed,
+            ..Sampling::default()
         };
         let options = GenerateOptions {
             max_tokens: Some(24),

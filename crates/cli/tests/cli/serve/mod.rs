@@ -116,6 +116,7 @@ fn texts_are_those_of_generate_whole_and_in_pieces() {
         .post(COMPLETIONS, &with(completion("Once"), sampled))
         .value();
     assert_eq!(value["choices"][0]["text"], continuation("Once", &options));
+    assert_penalties(&server, &expected);
 
     let models = server.request("GET /v1/models", b"").value();
     assert_eq!(models["data"][0]["id"], "tiny-stories-q8_0");
@@ -128,6 +129,43 @@ fn texts_are_those_of_generate_whole_and_in_pieces() {
         .value();
     let words = server.post("/detokenize", &tokens).value();
     assert_eq!(words["content"].as_str().unwrap().trim_start(), "Once upon");
+}
+
+/// Penalties and biases change the text that was `plain`, and no other one.
+fn assert_penalties(server: &Server, plain: &str) {
+    let text_with = |fields: Value| {
+        let request = with(completion("Once upon a time"), fields);
+        let value = server.post(COMPLETIONS, &request).value();
+        value["choices"][0]["text"].as_str().unwrap().to_owned()
+    };
+    for (name, value) in [
+        ("repeat_penalty", 5),
+        ("frequency_penalty", -2),
+        ("presence_penalty", -2),
+    ] {
+        let option = format!("--{}", name.replace('_', "-"));
+        let options = ["-n", "24", &option, &value.to_string()];
+        let text = text_with(json!({ name: value, "repeat_last_n": 64 }));
+        assert_eq!(text, continuation("Once upon a time", &options), "{name}");
+        assert_ne!(text, plain, "{name}");
+    }
+    let none = json!({"repeat_penalty": 5, "repeat_last_n": 0, "logit_bias": {"5": 0}});
+    assert_eq!(text_with(none), plain);
+    let all = json!({"repeat_penalty": 5, "repeat_last_n": -1});
+    let all_options = ["-n", "24", "--repeat-penalty", "5", "--repeat-last-n", "-1"];
+    let all_text = continuation("Once upon a time", &all_options);
+    assert_eq!(text_with(all), all_text);
+    // A bias of 100 leaves the others no chance.
+    let words = json!({"content": " cat"});
+    let tokens = server.post("/tokenize", &words).value();
+    let token = tokens["tokens"].as_array().unwrap().last().unwrap();
+    let word = json!({ "tokens": [token, token] });
+    let word = server.post("/detokenize", &word).value();
+    let biased = text_with(json!({"max_tokens": 2, "logit_bias": {token.to_string(): 100}}));
+    assert_eq!(
+        biased.trim_start(),
+        word["content"].as_str().unwrap().trim_start()
+    );
 }
 
 #[test]

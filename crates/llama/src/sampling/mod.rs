@@ -1,104 +1,59 @@
 //! Chooses the next token from logits.
 
+mod candidate;
+mod penalties;
+mod settings;
+
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
 
-/// How the next token is chosen.
-///
-/// The order of the steps is llama.cpp's. First, the `top_k` best tokens are kept; then, of these, the fewest whose
-/// probabilities add up to `top_p`; then those that are likely enough beside the best one (`min_p`). Last, `temperature`
-/// flattens or sharpens the probabilities, and one token is drawn.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sampling {
-    /// Divides the logits before drawing. 0 is greedy: always the best token.
-    pub temperature: f32,
-    /// How many of the best tokens to draw from; 0 is all.
-    pub top_k: usize,
-    /// Draw from the fewest tokens whose probabilities add up to this; 1 is all.
-    pub top_p: f32,
-    /// Draw from the tokens that have at least this part of the best one's probability; 0 is all.
-    pub min_p: f32,
-    /// Equal seeds draw equal tokens from equal logits.
-    pub seed: u64,
-}
+use candidate::{Candidate, better_first};
+use penalties::Penalties;
+pub use settings::{Sampling, SamplingError};
 
-impl Default for Sampling {
-    /// Greedy.
-    fn default() -> Self {
-        Self {
-            temperature: 0.0,
-            top_k: 0,
-            top_p: 1.0,
-            min_p: 0.0,
-            seed: 0,
-        }
-    }
-}
-
-/// A setting of [`Sampling`] out of its range, or logits that cannot be sampled from.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SamplingError {
-    /// The temperature is negative or not a number.
-    #[error("temperature {0} is not a number from 0 up")]
-    Temperature(f32),
-    /// `top_p` is outside of 0 to 1.
-    #[error("top-p {0} is not between 0 and 1")]
-    TopP(f32),
-    /// `min_p` is outside of 0 to 1.
-    #[error("min-p {0} is not between 0 and 1")]
-    MinP(f32),
-    /// No logit is a number: the model's weights or its computation are broken.
-    #[error("none of the logits is a finite number")]
-    NoLogits,
-}
-
-/// Draws tokens; deterministic for one [`Sampling`].
+/// Draws tokens; deterministic for one [`Sampling`]. It remembers the tokens that it draws, for the penalties.
 #[derive(Clone, Debug)]
 pub struct Sampler {
     settings: Sampling,
     random: Pcg64Mcg,
+    penalties: Penalties,
     /// The tokens that can still be drawn; kept so that no token needs an allocation.
     candidates: Vec<Candidate>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Candidate {
-    token: u32,
-    logit: f32,
-    weight: f64,
-}
-
 impl Sampler {
-    /// A sampler at the beginning of its random sequence.
+    /// A sampler at the beginning of its random sequence, before any token.
     ///
     /// # Errors
     ///
-    /// [`SamplingError::Temperature`], [`SamplingError::TopP`] and [`SamplingError::MinP`].
+    /// A [`SamplingError`] that names the first setting out of its range.
     pub fn new(settings: Sampling) -> Result<Self, SamplingError> {
-        if !(settings.temperature >= 0.0 && settings.temperature.is_finite()) {
-            return Err(SamplingError::Temperature(settings.temperature));
-        }
-        if !(0.0..=1.0).contains(&settings.top_p) {
-            return Err(SamplingError::TopP(settings.top_p));
-        }
-        if !(0.0..=1.0).contains(&settings.min_p) {
-            return Err(SamplingError::MinP(settings.min_p));
-        }
+        settings.check()?;
         let random = Pcg64Mcg::seed_from_u64(settings.seed);
         Ok(Self {
             settings,
             random,
+            penalties: Penalties::default(),
             candidates: Vec::new(),
         })
     }
 
-    /// Whether only the best token matters, so that the logits need not be read back.
+    /// Whether only the token with the best logit matters, so that the logits need not be read back.
     pub fn is_greedy(&self) -> bool {
+        self.takes_best() && self.settings.leaves_logits()
+    }
+
+    fn takes_best(&self) -> bool {
         self.settings.temperature == 0.0 || self.settings.top_k == 1
     }
 
-    /// Draws a token. `logits` has one element a token of the vocabulary; those that are not finite are left out.
+    /// Adds tokens of the prompt, which [`Sampling::repeat_penalty`] is for, too.
+    pub fn add_prompt(&mut self, tokens: &[u32]) {
+        self.penalties.add_prompt(tokens, &self.settings);
+    }
+
+    /// Draws a token, which is one of the generated text from then on. `logits` has one element a token of the
+    /// vocabulary; those that are not finite are left out.
     ///
     /// # Errors
     ///
@@ -107,20 +62,22 @@ impl Sampler {
         let usable = (0u32..).zip(logits).filter(|(_, logit)| logit.is_finite());
         self.candidates.clear();
         self.candidates
-            .extend(usable.map(|(token, &logit)| Candidate {
-                token,
-                // The sum makes -0.0 a 0.0, which `total_cmp` would put behind it.
-                logit: logit + 0.0,
-                weight: 0.0,
-            }));
-        if self.is_greedy() {
-            let best = self.candidates.iter().min_by(|a, b| better_first(a, b));
-            return best.map(|best| best.token).ok_or(SamplingError::NoLogits);
-        }
-        self.keep_top_k();
-        self.keep_top_p();
-        self.keep_min_p();
-        self.draw()
+            .extend(usable.map(|(token, &logit)| Candidate::new(token, logit)));
+        self.penalties.apply(&self.settings, &mut self.candidates);
+        let token = match self.takes_best() {
+            true => {
+                let best = self.candidates.iter().min_by(|a, b| better_first(a, b));
+                best.map(|best| best.token).ok_or(SamplingError::NoLogits)?
+            }
+            false => {
+                self.keep_top_k();
+                self.keep_top_p();
+                self.keep_min_p();
+                self.draw()?
+            }
+        };
+        self.penalties.add_generated(token, &self.settings);
+        Ok(token)
     }
 
     /// Keeps the best tokens and puts them in order if a later step needs it.
@@ -191,11 +148,6 @@ impl Sampler {
             .map(|candidate| candidate.weight)
             .sum()
     }
-}
-
-/// The higher logit comes first; of equal logits the lower token, so that the order does not depend on the algorithm.
-fn better_first(a: &Candidate, b: &Candidate) -> std::cmp::Ordering {
-    b.logit.total_cmp(&a.logit).then(a.token.cmp(&b.token))
 }
 
 #[cfg(test)]
@@ -271,60 +223,115 @@ mod tests {
                 draw(settings, 2_000).into_iter().collect();
             tokens.into_iter().collect::<Vec<_>>()
         };
-        assert_eq!(distinct(hot), [0, 1, 2, 4]);
-        assert_eq!(distinct(Sampling { top_k: 3, ..hot }), [1, 2, 4]);
+        assert_eq!(distinct(hot.clone()), [0, 1, 2, 4]);
+        assert_eq!(
+            distinct(Sampling {
+                top_k: 3,
+                ..hot.clone()
+            }),
+            [1, 2, 4]
+        );
         // The two best have 0.40 each, the next 0.15: judged before the temperature flattens them.
-        assert_eq!(distinct(Sampling { top_p: 0.79, ..hot }), [1, 4]);
-        assert_eq!(distinct(Sampling { top_p: 0.85, ..hot }), [1, 2, 4]);
-        assert_eq!(distinct(Sampling { top_p: 0.0, ..hot }), [1]);
+        assert_eq!(
+            distinct(Sampling {
+                top_p: 0.79,
+                ..hot.clone()
+            }),
+            [1, 4]
+        );
+        assert_eq!(
+            distinct(Sampling {
+                top_p: 0.85,
+                ..hot.clone()
+            }),
+            [1, 2, 4]
+        );
+        assert_eq!(
+            distinct(Sampling {
+                top_p: 0.0,
+                ..hot.clone()
+            }),
+            [1]
+        );
         // Beside the best ones, the next has 0.37 of their probability, and the last 0.14.
-        assert_eq!(distinct(Sampling { min_p: 0.13, ..hot }), [0, 1, 2, 4]);
-        assert_eq!(distinct(Sampling { min_p: 0.36, ..hot }), [1, 2, 4]);
-        assert_eq!(distinct(Sampling { min_p: 1.0, ..hot }), [1, 4]);
-    }
-
-    #[test]
-    fn a_seed_repeats_its_sequence() {
-        let settings = Sampling {
-            temperature: 1.0,
-            seed: 42,
-            ..Sampling::default()
-        };
-        assert_eq!(draw(settings, 50), draw(settings, 50));
-        assert_ne!(
-            draw(settings, 50),
-            draw(
-                Sampling {
-                    seed: 43,
-                    ..settings
-                },
-                50
-            )
+        assert_eq!(
+            distinct(Sampling {
+                min_p: 0.13,
+                ..hot.clone()
+            }),
+            [0, 1, 2, 4]
+        );
+        assert_eq!(
+            distinct(Sampling {
+                min_p: 0.36,
+                ..hot.clone()
+            }),
+            [1, 2, 4]
+        );
+        assert_eq!(
+            distinct(Sampling {
+                min_p: 1.0,
+                ..hot.clone()
+            }),
+            [1, 4]
         );
     }
 
     #[test]
-    fn bad_settings_and_logits_are_errors() {
-        let with = |temperature, top_p| {
-            Sampler::new(Sampling {
-                temperature,
-                top_p,
+    fn a_seed_repeats_its_sequence() {
+        let sequence = |seed| {
+            let settings = Sampling {
+                temperature: 1.0,
+                seed,
                 ..Sampling::default()
-            })
-            .err()
+            };
+            draw(settings, 50)
         };
-        assert_eq!(with(-1.0, 1.0), Some(SamplingError::Temperature(-1.0)));
-        assert!(matches!(
-            with(f32::NAN, 1.0),
-            Some(SamplingError::Temperature(_))
-        ));
-        assert_eq!(with(1.0, 1.5), Some(SamplingError::TopP(1.5)));
-        let negative = Sampling {
-            min_p: -0.1,
-            ..Sampling::default()
+        assert_eq!(sequence(42), sequence(42));
+        assert_ne!(sequence(42), sequence(43));
+    }
+
+    #[test]
+    fn bad_settings_and_logits_are_errors() {
+        let refused = |change: fn(&mut Sampling)| {
+            let mut settings = Sampling::default();
+            change(&mut settings);
+            Sampler::new(settings).unwrap_err()
         };
-        let refused = Sampler::new(negative).err();
-        assert_eq!(refused, Some(SamplingError::MinP(-0.1)));
+        let negative = refused(|settings| settings.temperature = -1.0);
+        assert_eq!(negative, SamplingError::Temperature(-1.0));
+        let nan = refused(|settings| settings.temperature = f32::NAN);
+        assert!(matches!(nan, SamplingError::Temperature(_)));
+        let refusals = [
+            (refused(|s| s.top_p = 1.5), SamplingError::TopP(1.5)),
+            (refused(|s| s.min_p = -0.1), SamplingError::MinP(-0.1)),
+            (
+                refused(|s| s.repeat_penalty = 0.0),
+                SamplingError::RepeatPenalty(0.0),
+            ),
+            (
+                refused(|s| s.repeat_penalty = f32::INFINITY),
+                SamplingError::RepeatPenalty(f32::INFINITY),
+            ),
+            (
+                refused(|s| s.frequency_penalty = 2.5),
+                SamplingError::FrequencyPenalty(2.5),
+            ),
+            (
+                refused(|s| s.presence_penalty = -2.5),
+                SamplingError::PresencePenalty(-2.5),
+            ),
+            (
+                refused(|s| s.logit_bias = vec![(1, 100.0), (2, 101.0)]),
+                SamplingError::LogitBias {
+                    token: 2,
+                    bias: 101.0,
+                },
+            ),
+        ];
+        for (found, expected) in refusals {
+            assert_eq!(found, expected);
+        }
         for temperature in [0.0, 1.0] {
             let mut sampler = Sampler::new(Sampling {
                 temperature,
