@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::error::{Error, Result};
-use super::generate::{GenerateOptions, Generation};
+use super::generate::{GenerateOptions, Generation, Piece, texts};
 use super::session::Session;
 
 /// A session whose tokens are known, for prompts that each begin like the text before, as those of a chat do.
@@ -61,6 +61,20 @@ impl Conversation {
         options: &GenerateOptions,
         on_text: impl FnMut(&str) -> ControlFlow<()>,
     ) -> Result<Generation> {
+        self.answer_in_pieces(prompt, options, texts(on_text))
+    }
+
+    /// [`answer`](Self::answer) for a callback that is given what each token adds, also if that is no text yet.
+    ///
+    /// # Errors
+    ///
+    /// As for [`answer`](Self::answer).
+    pub fn answer_in_pieces(
+        &mut self,
+        prompt: &[u32],
+        options: &GenerateOptions,
+        on_piece: impl FnMut(Piece<'_>) -> ControlFlow<()>,
+    ) -> Result<Generation> {
         let context = self.session.context();
         if prompt.len() > context {
             return Err(Error::ContextExceeded {
@@ -72,7 +86,7 @@ impl Conversation {
         let kept = self.kept(prompt);
         self.forget_from(kept);
         let (held, new) = prompt.split_at(kept);
-        let generated = self.session.generate_after(held, new, options, on_text);
+        let generated = self.session.generate_after(held, new, options, on_piece);
         // After an error nobody knows what was generated.
         let generated = generated.inspect_err(|_| self.session.truncate(kept))?;
         let new = new.iter().chain(&generated.tokens).copied();

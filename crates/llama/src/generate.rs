@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use super::error::Result;
+use super::log_probability::LogProbabilities;
 use super::sampling::{Sampler, Sampling};
 use super::session::{Counts, Session};
 use super::tokenizer::TextStream;
@@ -17,6 +18,28 @@ pub struct GenerateOptions {
     pub sampling: Sampling,
     /// Goes on after end tokens, for benchmarks.
     pub ignore_end: bool,
+    /// Whether each [`Piece`] has log probabilities, and of how many of the likeliest tokens beside the chosen one.
+    pub log_probabilities: Option<usize>,
+}
+
+/// What a generated token adds to the text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Piece<'a> {
+    /// The characters that are whole now: none while a character lacks bytes of the next tokens.
+    pub text: &'a str,
+    /// Those of the token, if [`GenerateOptions::log_probabilities`] asks for them. The last piece has none if it is
+    /// what remains of an unfinished character, for no token of its own.
+    pub log_probabilities: Option<LogProbabilities>,
+}
+
+/// A callback for pieces that gives their texts to one for texts.
+pub(super) fn texts(
+    mut on_text: impl FnMut(&str) -> ControlFlow<()>,
+) -> impl FnMut(Piece<'_>) -> ControlFlow<()> {
+    move |piece| match piece.text {
+        "" => ControlFlow::Continue(()),
+        text => on_text(text),
+    }
 }
 
 /// Why generation stopped.
@@ -104,8 +127,8 @@ impl Session {
         self.generate_tokens(&tokens, options, on_text)
     }
 
-    /// [`generate`](Self::generate) for a prompt that is encoded already. Penalties are for tokens of the prompt and of what comes after
-    /// it: those that the session held before do not count.
+    /// [`generate`](Self::generate) for a prompt that is encoded already. Penalties are for tokens of the prompt and of
+    /// what comes after it: those that the session held before do not count.
     ///
     /// # Errors
     ///
@@ -119,16 +142,17 @@ impl Session {
         options: &GenerateOptions,
         on_text: impl FnMut(&str) -> ControlFlow<()>,
     ) -> Result<Generation> {
-        self.generate_after(&[], prompt, options, on_text)
+        self.generate_after(&[], prompt, options, texts(on_text))
     }
 
-    /// [`generate_tokens`](Self::generate_tokens) where the prompt begins with tokens that the session holds: penalties are for them, too.
+    /// [`generate_tokens`](Self::generate_tokens) where the prompt begins with tokens that the session holds: penalties
+    /// are for them, too.
     pub(super) fn generate_after(
         &mut self,
         held: &[u32],
         prompt: &[u32],
         options: &GenerateOptions,
-        mut on_text: impl FnMut(&str) -> ControlFlow<()>,
+        mut on_piece: impl FnMut(Piece<'_>) -> ControlFlow<()>,
     ) -> Result<Generation> {
         let mut sampler = Sampler::new(options.sampling.clone())?;
         for &(token, _) in &options.sampling.logit_bias {
@@ -158,8 +182,16 @@ impl Session {
             tokens.push(token);
             bytes.clear();
             tokenizer.decode_token(token, &mut bytes);
+            let log_probabilities = options
+                .log_probabilities
+                .map(|count| self.log_probabilities(token, count))
+                .transpose()?;
             let text = stream.push(&bytes);
-            if !text.is_empty() && on_text(&text).is_break() {
+            let piece = Piece {
+                text: &text,
+                log_probabilities,
+            };
+            if on_piece(piece).is_break() {
                 break StopReason::Callback;
             }
             if self.position() == self.context() {
@@ -173,7 +205,10 @@ impl Session {
         let rest = stream.finish();
         if !rest.is_empty() && stop != StopReason::Callback {
             // The generation has ended: the answer can no longer stop it.
-            let _ = on_text(&rest);
+            let _ = on_piece(Piece {
+                text: &rest,
+                log_probabilities: None,
+            });
         }
         let after = self.counts();
         Ok(Generation {

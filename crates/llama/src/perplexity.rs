@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::log_probability::LogSoftmax;
+
 /// Why a perplexity cannot be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -94,10 +96,8 @@ impl Perplexity {
 
 /// The negative logarithm of the probability that `logits` give to `token`.
 pub(super) fn surprise(logits: &[f32], token: u32) -> Option<f64> {
-    let best = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let distance = |logit: f32| f64::from(logit) - f64::from(best);
-    let total: f64 = logits.iter().map(|&logit| distance(logit).exp()).sum();
-    let surprise = total.ln() - distance(*logits.get(token as usize)?);
+    let softmax = LogSoftmax::of(logits.iter().copied());
+    let surprise = -softmax.at(*logits.get(token as usize)?);
     Some(surprise).filter(|surprise| surprise.is_finite())
 }
 

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use super::config::ModelConfig;
 use super::error::{Error, Result};
 use super::forward::Outputs;
+use super::log_probability::LogProbabilities;
 use super::model::Model;
 use super::part::Part;
 use super::running::Running;
-use super::sampling::Sampler;
+use super::sampling::{Sampler, SamplingError};
 use super::scratch::Scratch;
 use metal_bridge::devices::Communicator;
 use metal_bridge::memory::Memory;
@@ -263,6 +264,20 @@ impl Session {
             }
         }
         Ok(sampler.sample(&logits)?)
+    }
+
+    /// How likely the model finds `token` as the next one, and the `count` tokens that it finds likeliest.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoTokens`] as for [`logits`](Self::logits), [`Error::NoSuchToken`], and [`Error::Sampling`] if the
+    /// token's logit is not a finite number.
+    pub fn log_probabilities(&self, token: u32, count: usize) -> Result<LogProbabilities> {
+        self.check_logits()?;
+        self.check_token(token)?;
+        let logits = self.outputs().logits.wait_read::<f32>()?;
+        let found = LogProbabilities::of(&logits, token, count);
+        Ok(found.ok_or(SamplingError::NoLogits)?)
     }
 
     fn config(&self) -> &ModelConfig {

@@ -115,7 +115,7 @@ fn asks_for_nothing(name: &str, value: &Value) -> Option<bool> {
         "parallel_tool_calls" => value.is_boolean(),
         "best_of" | "n" => value.as_f64() == Some(1.0),
         "top_logprobs" => value.as_f64() == Some(0.0),
-        "echo" | "logprobs" | "store" => *value == Value::Bool(false),
+        "echo" | "store" => *value == Value::Bool(false),
         "functions" | "tools" => is_empty(value),
         "suffix" => value == "",
         "function_call" | "tool_choice" => value == "none" || value == "auto",

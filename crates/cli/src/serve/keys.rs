@@ -22,8 +22,8 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Those in the lines of the file, or else the one in the variable `METAL_BRIDGE_API_KEY`. A file or a variable without a key
-    /// is an error: whoever sets it expects a server that is closed.
+    /// Those in the lines of the file, or else the one in the variable `METAL_BRIDGE_API_KEY`. A file or a variable
+    /// without a key is an error: whoever sets it expects a server that is closed.
     pub fn read(file: Option<&Path>) -> Result<Self, Failure> {
         let (source, text) = match file {
             Some(path) => {
@@ -68,8 +68,8 @@ impl Keys {
         }
     }
 
-    /// How long this takes tells nothing of the key: the hashes are compared first, and only a client that knows the key, or is as
-    /// lucky as with a guess of 64 bits, gets further.
+    /// How long this takes tells nothing of the key. The hashes are compared first, and a client cannot foretell them.
+    /// So the keys themselves are compared only for a client that knows the key, or that guessed its hash of 64 bits.
     fn is_equal(&self, given: &[u8], key: &str) -> bool {
         let key = key.as_bytes();
         self.hashes.hash_one(given) == self.hashes.hash_one(key) && given == key

@@ -1,8 +1,9 @@
 //! `metal-bridge serve`: a model behind OpenAI's HTTP interface.
 //!
-//! [`connections`] takes connections, [`hosts`] and [`keys`] know whom they may come from, [`routes`] answers requests, [`bodies`]
-//! takes their bodies, [`requests`], [`messages`] and [`settings`] read their [`fields`], [`slots`] generates, [`stops`] ends texts at
-//! strings, and [`replies`] writes answers.
+//! [`connections`] takes connections, [`hosts`] and [`keys`] know whom they may come from, [`routes`] answers requests,
+//! [`bodies`] takes their bodies, [`requests`], [`messages`] and [`settings`] read their [`fields`], [`slots`]
+//! generates, [`stops`] ends texts at strings, [`logprobs`] tells how likely tokens were, and [`replies`] writes
+//! answers. [`kind`] says for which interface.
 
 mod bodies;
 mod connections;
@@ -10,6 +11,8 @@ mod error;
 mod fields;
 mod hosts;
 mod keys;
+mod kind;
+mod logprobs;
 mod messages;
 mod replies;
 mod requests;
@@ -47,7 +50,8 @@ pub struct Arguments {
     /// The port to listen on; 0 for any that is free
     #[arg(long, value_name = "PORT", default_value_t = 8080)]
     port: u16,
-    /// Answer only requests with one of the API keys in this file, one a line; otherwise METAL_BRIDGE_API_KEY may hold one
+    /// Answer only requests with one of the API keys in this file, one a line. Otherwise the variable
+    /// METAL_BRIDGE_API_KEY may hold one
     #[arg(long, value_name = "FILE")]
     api_key_file: Option<PathBuf>,
     /// Requests that are answered at once; each has a cache of the whole context

@@ -9,11 +9,14 @@ use http_body_util::{Either, Full};
 use hyper::body::Bytes;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{Response, StatusCode};
+use metal_bridge_llama::Model;
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::error::{self, ApiError};
-use super::requests::Kind;
+use super::kind::Kind;
+use super::logprobs::{Logprobs, Told};
 use super::slots::{Ending, Event};
 
 pub type Body = Either<Full<Bytes>, Channel<Bytes, Infallible>>;
@@ -23,7 +26,12 @@ const EVENTS: usize = 8;
 
 /// A whole answer.
 pub fn json_reply(status: StatusCode, value: &Value) -> Response<Body> {
-    let body = Full::new(Bytes::from(value.to_string()));
+    text_reply(status, value.to_string())
+}
+
+/// A whole answer whose JSON is written.
+pub fn text_reply(status: StatusCode, json: String) -> Response<Body> {
+    let body = Full::new(Bytes::from(json));
     reply(status, "application/json", Either::Left(body))
 }
 
@@ -61,12 +69,21 @@ pub struct Form {
     kind: Kind,
     id: String,
     created: u64,
-    model: String,
+    name: String,
+    /// Knows the tokens.
+    model: Model,
     includes_usage: bool,
+    tells_logprobs: bool,
 }
 
 impl Form {
-    pub fn new(kind: Kind, model: &str, includes_usage: bool) -> Self {
+    pub fn new(
+        kind: Kind,
+        name: &str,
+        model: &Model,
+        includes_usage: bool,
+        tells_logprobs: bool,
+    ) -> Self {
         let prefix = match kind {
             Kind::Completion => "cmpl",
             Kind::Chat => "chatcmpl",
@@ -77,40 +94,47 @@ impl Form {
             kind,
             id: format!("{prefix}-{number:016x}"),
             created: now(),
-            model: model.to_owned(),
+            name: name.to_owned(),
+            model: model.clone(),
             includes_usage,
+            tells_logprobs,
         }
     }
 
-    /// Reads the whole text.
+    /// Reads the whole text. Gives the answer's JSON.
     pub async fn whole(
         &self,
         first: Event,
         events: UnboundedReceiver<Event>,
-    ) -> Result<Value, ApiError> {
-        let (mut text, mut event, mut events) = (String::new(), first, events);
+    ) -> Result<String, ApiError> {
+        let (mut text, mut tokens) = (String::new(), Vec::new());
+        let (mut event, mut events) = (first, events);
         let ending = loop {
             match event {
-                Event::Text(piece) => text.push_str(&piece),
+                Event::Text(piece) => {
+                    text.push_str(&piece.text);
+                    tokens.extend(piece.tokens);
+                }
                 Event::End(ending) => break ending,
                 Event::Failed(error) => return Err(error),
             }
             event = next(&mut events).await;
         };
-        let mut choice = json!({"index": 0, "logprobs": null, "finish_reason": ending.reason});
-        let object = match self.kind {
-            Kind::Completion => {
-                choice["text"] = text.into();
-                "text_completion"
-            }
-            Kind::Chat => {
-                choice["message"] = json!({"role": "assistant", "content": text});
-                "chat.completion"
-            }
+        let part = match self.kind {
+            Kind::Completion => Part::Text(&text),
+            Kind::Chat => Part::Message(Message {
+                role: Some("assistant"),
+                content: Some(&text),
+            }),
         };
-        let mut value = self.object(object, json!([choice]));
-        value["usage"] = usage(&ending);
-        Ok(value)
+        let object = match self.kind {
+            Kind::Completion => "text_completion",
+            Kind::Chat => "chat.completion",
+        };
+        let logprobs = self.tells_logprobs.then(|| self.logprobs(&tokens));
+        let choices = [Choice::new(part, logprobs, Some(ending.reason))];
+        let answer = self.object(object, &choices, Some(usage(&ending)));
+        serde_json::to_string(&answer).map_err(ApiError::internal)
     }
 
     /// Sends the text piece by piece.
@@ -124,38 +148,105 @@ impl Form {
         reply(StatusCode::OK, "text/event-stream", Either::Right(body))
     }
 
-    fn object(&self, object: &str, choices: Value) -> Value {
-        json!({
-            "id": self.id,
-            "object": object,
-            "created": self.created,
-            "model": self.model,
-            "choices": choices,
-        })
-    }
-
-    /// A part of the text, or its end.
-    fn chunk(&self, text: Option<&str>, reason: Option<&str>) -> Value {
-        let mut choice = json!({"index": 0, "logprobs": null, "finish_reason": reason});
-        match (self.kind, text) {
-            (Kind::Completion, text) => choice["text"] = text.unwrap_or_default().into(),
-            (Kind::Chat, Some(text)) => choice["delta"] = json!({"content": text}),
-            (Kind::Chat, None) => choice["delta"] = json!({}),
+    fn object<'a>(
+        &'a self,
+        object: &'a str,
+        choices: &'a [Choice<'a>],
+        usage: Option<Value>,
+    ) -> Object<'a> {
+        Object {
+            id: &self.id,
+            object,
+            created: self.created,
+            model: &self.name,
+            choices,
+            usage,
         }
-        self.chunk_of(json!([choice]), Value::Null)
     }
 
-    fn chunk_of(&self, choices: Value, usage: Value) -> Value {
+    fn logprobs<'a>(&'a self, tokens: &'a [Told]) -> Logprobs<'a> {
+        Logprobs {
+            kind: self.kind,
+            tokenizer: self.model.tokenizer(),
+            tokens,
+        }
+    }
+
+    /// The JSON of a part of the text.
+    fn data(&self, choice: Choice<'_>) -> String {
+        self.chunk(&[choice], Value::Null)
+    }
+
+    /// The JSON of a part of a streamed answer.
+    fn chunk(&self, choices: &[Choice<'_>], usage: Value) -> String {
         let object = match self.kind {
             Kind::Completion => "text_completion",
             Kind::Chat => "chat.completion.chunk",
         };
-        let mut value = self.object(object, choices);
-        if self.includes_usage {
-            value["usage"] = usage;
-        }
-        value
+        let usage = self.includes_usage.then_some(usage);
+        let chunk = self.object(object, choices, usage);
+        let json = serde_json::to_string(&chunk);
+        json.unwrap_or_else(|error| ApiError::internal(error).json().to_string())
     }
+
+    /// A part of the text.
+    fn part<'a>(&self, text: Option<&'a str>) -> Part<'a> {
+        match self.kind {
+            Kind::Completion => Part::Text(text.unwrap_or_default()),
+            Kind::Chat => Part::Delta(Message {
+                role: None,
+                content: text,
+            }),
+        }
+    }
+}
+
+/// An answer, or a part of one.
+#[derive(Serialize)]
+struct Object<'a> {
+    id: &'a str,
+    object: &'a str,
+    created: u64,
+    model: &'a str,
+    choices: &'a [Choice<'a>],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct Choice<'a> {
+    index: u32,
+    #[serde(flatten)]
+    part: Part<'a>,
+    logprobs: Option<Logprobs<'a>>,
+    finish_reason: Option<&'a str>,
+}
+
+impl<'a> Choice<'a> {
+    fn new(part: Part<'a>, logprobs: Option<Logprobs<'a>>, finish_reason: Option<&'a str>) -> Self {
+        Self {
+            index: 0,
+            part,
+            logprobs,
+            finish_reason,
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Part<'a> {
+    Text(&'a str),
+    Message(Message<'a>),
+    Delta(Message<'a>),
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'a str>,
 }
 
 struct Stream {
@@ -174,26 +265,33 @@ impl Stream {
     ) -> Result<(), Gone> {
         let mut event = first;
         if self.form.kind == Kind::Chat {
-            let mut begin = self.form.chunk(Some(""), None);
-            begin["choices"][0]["delta"]["role"] = "assistant".into();
-            self.send(&begin.to_string()).await?;
+            let begin = Part::Delta(Message {
+                role: Some("assistant"),
+                content: Some(""),
+            });
+            let begin = self.form.data(Choice::new(begin, None, None));
+            self.send(&begin).await?;
         }
         let ending = loop {
             match event {
                 Event::Text(piece) => {
-                    let chunk = self.form.chunk(Some(&piece), None);
-                    self.send(&chunk.to_string()).await?;
+                    let is_told = !piece.tokens.is_empty();
+                    let logprobs = is_told.then(|| self.form.logprobs(&piece.tokens));
+                    let part = self.form.part(Some(&piece.text));
+                    let data = self.form.data(Choice::new(part, logprobs, None));
+                    self.send(&data).await?;
                 }
                 Event::End(ending) => break ending,
                 Event::Failed(error) => return self.send(&error.json().to_string()).await,
             }
             event = next(&mut events).await;
         };
-        let last = self.form.chunk(None, Some(ending.reason));
-        self.send(&last.to_string()).await?;
+        let last = Choice::new(self.form.part(None), None, Some(ending.reason));
+        let last = self.form.data(last);
+        self.send(&last).await?;
         if self.form.includes_usage {
-            let usage = self.form.chunk_of(json!([]), usage(&ending));
-            self.send(&usage.to_string()).await?;
+            let usage = self.form.chunk(&[], usage(&ending));
+            self.send(&usage).await?;
         }
         self.send("[DONE]").await
     }

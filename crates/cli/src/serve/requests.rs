@@ -7,6 +7,8 @@ use serde_json::Value;
 use super::State;
 use super::error::ApiError;
 use super::fields::{Fields, wrong_type};
+use super::kind::Kind;
+use super::logprobs;
 use super::messages;
 use super::settings;
 use super::slots::Work;
@@ -14,13 +16,6 @@ use super::slots::Work;
 /// The most stop strings, and the bytes of each.
 const MAX_STOPS: usize = 16;
 const MAX_STOP: usize = 1024;
-
-/// Which of OpenAI's interfaces a request is for.
-#[derive(Clone, Copy, PartialEq)]
-pub enum Kind {
-    Completion,
-    Chat,
-}
 
 /// A request for a text.
 pub struct TextRequest {
@@ -38,6 +33,11 @@ enum Prompt {
 }
 
 impl TextRequest {
+    /// Whether the answer has log probabilities.
+    pub fn tells_logprobs(&self) -> bool {
+        self.work.options.log_probabilities.is_some()
+    }
+
     /// Reads a request, and encodes its prompt.
     pub fn parse(state: &State, kind: Kind, body: &[u8]) -> Result<Self, ApiError> {
         let mut fields = Fields::parse(body)?;
@@ -50,6 +50,7 @@ impl TextRequest {
         let options = GenerateOptions {
             max_tokens: max_tokens(&mut fields, kind)?,
             sampling: settings::parse(&mut fields, served, vocabulary)?,
+            log_probabilities: logprobs::parse(&mut fields, kind)?,
             ..GenerateOptions::default()
         };
         let stops = stops(&mut fields)?;

@@ -11,8 +11,9 @@ use super::State;
 use super::bodies;
 use super::error::ApiError;
 use super::fields::{Fields, wrong_type};
-use super::replies::{Body, Form, error_reply, json_reply, next};
-use super::requests::{Kind, TextRequest, encode_text, missing, tokens};
+use super::kind::Kind;
+use super::replies::{Body, Form, error_reply, json_reply, next, text_reply};
+use super::requests::{TextRequest, encode_text, missing, tokens};
 use super::slots::Event;
 
 enum Route {
@@ -83,7 +84,8 @@ pub async fn respond(state: Arc<State>, request: Request<Incoming>) -> Response<
         })
 }
 
-/// Refuses who may not ask. Without a key nobody learns more than that there is a server: not even which paths there are.
+/// Refuses who may not ask. Without a key nobody learns more than that there is a server: not even which paths there
+/// are.
 fn check_sender(state: &State, route: Option<&Route>, headers: &HeaderMap) -> Result<(), ApiError> {
     state.hosts.check(headers)?;
     match route {
@@ -156,7 +158,8 @@ async fn text(
     let admission = state.slots.admit()?;
     let parse = move |state: &State, body: &[u8]| TextRequest::parse(state, kind, body);
     let request = read_body(state, body, parse).await?;
-    let form = Form::new(kind, &state.name, request.includes_usage);
+    let (has_usage, has_logprobs) = (request.includes_usage, request.tells_logprobs());
+    let form = Form::new(kind, &state.name, &state.model, has_usage, has_logprobs);
     let mut events = state.slots.generate(admission, request.work).await?;
     // What fails before the first word has a status of its own.
     let first = match next(&mut events).await {
@@ -166,8 +169,8 @@ async fn text(
     if request.streams {
         return Ok(form.stream(first, events));
     }
-    let value = form.whole(first, events).await?;
-    Ok(json_reply(StatusCode::OK, &value))
+    let json = form.whole(first, events).await?;
+    Ok(text_reply(StatusCode::OK, json))
 }
 
 fn tokenize(state: &State, body: &[u8]) -> Result<Value, ApiError> {

@@ -10,6 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task;
 
 use super::error::ApiError;
+use super::logprobs::{Held, Told};
 use super::stops::Stops;
 
 /// What to generate.
@@ -26,9 +27,16 @@ pub struct Work {
 
 /// What comes of it, piece by piece; the last one is `End` or `Failed`.
 pub enum Event {
-    Text(String),
+    Text(Text),
     End(Ending),
     Failed(ApiError),
+}
+
+/// A part of a text.
+pub struct Text {
+    pub text: String,
+    /// The tokens that begin in it, if the request asks for log probabilities.
+    pub tokens: Vec<Told>,
 }
 
 /// How a text ended.
@@ -174,14 +182,16 @@ fn generate(
         conversation.reset();
     }
     let cached_tokens = conversation.kept(&work.prompt);
-    let mut stops = Stops::new(work.stops.clone());
+    let (mut stops, mut held) = (Stops::new(work.stops.clone()), Held::default());
     let mut is_stopped = false;
-    let generation = conversation.answer(&work.prompt, &work.options, |piece| {
-        let (text, is_found) = stops.push(piece);
+    let generation = conversation.answer_in_pieces(&work.prompt, &work.options, |piece| {
+        let (text, is_found) = stops.push(piece.text);
         is_stopped = is_found;
+        held.push(piece);
+        let tokens = held.sent(&text);
         let is_read = match text.is_empty() {
             true => !events.is_closed(),
-            false => events.send(Event::Text(text)).is_ok(),
+            false => events.send(Event::Text(Text { text, tokens })).is_ok(),
         };
         match is_read && !is_found && !is_stopping.load(Ordering::Relaxed) {
             true => ControlFlow::Continue(()),
@@ -195,9 +205,11 @@ fn generate(
         StopReason::MaxTokens | StopReason::Context => "length",
         StopReason::Callback => return Err(ApiError::stopping()),
     };
-    let rest = stops.finish();
-    if !rest.is_empty() {
-        let _ = events.send(Event::Text(rest));
+    if !is_stopped {
+        let (text, tokens) = (stops.finish(), held.finish());
+        if !text.is_empty() || !tokens.is_empty() {
+            let _ = events.send(Event::Text(Text { text, tokens }));
+        }
     }
     Ok(Event::End(Ending {
         reason,

@@ -137,6 +137,51 @@ fn penalties_know_the_tokens_that_the_session_holds() {
     assert!(matches!(refused, Err(Error::NoSuchToken { .. })));
 }
 
+/// They are of the raw logits, whatever the settings make of these.
+#[test]
+fn log_probabilities_are_those_of_the_raw_logits() {
+    let model = shipped();
+    let prompt = tokens(9, VOCABULARY);
+    let settings = GenerateOptions {
+        log_probabilities: Some(2),
+        sampling: Sampling {
+            temperature: 3.0,
+            repeat_penalty: 8.0,
+            logit_bias: vec![(7, 10.0)],
+            ..Sampling::default()
+        },
+        ..options(6)
+    };
+    let mut told = Vec::new();
+    let generation = fresh(&model).answer_in_pieces(&prompt, &settings, |piece| {
+        told.extend(piece.log_probabilities);
+        ControlFlow::Continue(())
+    });
+    let generated = generation.unwrap().tokens;
+    assert_eq!(told.len(), generated.len());
+
+    let text = [&prompt[..], &generated].concat();
+    let rows = session(&model, 64).feed_with_logits(&text).unwrap();
+    let rows = rows.chunks_exact(model.config().vocabulary);
+    for ((told, &token), row) in told.iter().zip(&generated).zip(rows.skip(prompt.len() - 1)) {
+        let total: f64 = row.iter().map(|&logit| f64::from(logit).exp()).sum();
+        let exact = |token: u32| f64::from(row[token as usize]) - total.ln();
+        assert_eq!(told.chosen.token, token);
+        let best = (0u32..)
+            .zip(row)
+            .max_by(|a, b| a.1.total_cmp(b.1))
+            .unwrap()
+            .0;
+        assert_eq!(told.likeliest[0].token, best);
+        assert_eq!(told.likeliest.len(), 2);
+        for one in told.likeliest.iter().chain([&told.chosen]) {
+            // The rows are of one batch, and the logits before of one token each.
+            let distance = (one.value - exact(one.token)).abs();
+            assert!(distance < 1e-3, "{one:?} for {}", exact(one.token));
+        }
+    }
+}
+
 #[test]
 fn an_empty_prompt_is_an_error() {
     let refused = fresh(&shipped()).answer(&[], &options(1), |_| ControlFlow::Continue(()));

@@ -86,6 +86,7 @@ fn the_shipped_model_tells_the_same_stories() {
                 ..Sampling::default()
             },
             ignore_end: true,
+            ..GenerateOptions::default()
         };
         let [encoded, replayed] = sessions.each_mut().map(|session| {
             session.truncate(0);

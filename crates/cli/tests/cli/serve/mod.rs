@@ -2,6 +2,7 @@
 
 mod client;
 mod keys;
+mod logprobs;
 mod refusals;
 
 use client::{Server, joined};
@@ -31,16 +32,18 @@ fn with(mut value: Value, fields: Value) -> Value {
     value
 }
 
-#[test]
-fn texts_are_those_of_generate_whole_and_in_pieces() {
+/// A server whose chats are the messages, with spaces between them.
+fn with_template() -> Server {
     let folder = tempfile::tempdir().unwrap();
     let template = folder.path().join("template.jinja");
-    std::fs::write(
-        &template,
-        "{{ messages | map(attribute='content') | join(' ') }}",
-    )
-    .unwrap();
-    let server = Server::start(&["--template", template.to_str().unwrap()]);
+    let source = "{{ messages | map(attribute='content') | join(' ') }}";
+    std::fs::write(&template, source).unwrap();
+    Server::start(&["--template", template.to_str().unwrap()])
+}
+
+#[test]
+fn texts_are_those_of_generate_whole_and_in_pieces() {
+    let server = with_template();
     let expected = continuation("Once upon a time", &["-n", "24"]);
 
     let first = server

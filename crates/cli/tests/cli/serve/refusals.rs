@@ -107,9 +107,33 @@ fn what_cannot_be_answered_is_an_error_that_says_why() {
         ),
         (
             COMPLETIONS,
-            with(text(), json!({"logprobs": 1})),
-            "unsupported_value",
+            with(text(), json!({"logprobs": 6})),
+            "invalid_value",
             "logprobs",
+        ),
+        (
+            COMPLETIONS,
+            with(text(), json!({"logprobs": true})),
+            "invalid_type",
+            "logprobs",
+        ),
+        (
+            CHAT,
+            with(user(), json!({"logprobs": 1})),
+            "invalid_type",
+            "logprobs",
+        ),
+        (
+            CHAT,
+            with(user(), json!({"logprobs": true, "top_logprobs": 21})),
+            "invalid_value",
+            "top_logprobs",
+        ),
+        (
+            CHAT,
+            with(user(), json!({"top_logprobs": 2})),
+            "invalid_value",
+            "top_logprobs",
         ),
         (
             COMPLETIONS,
