@@ -12,23 +12,14 @@ use super::folder::{Folder, check_size, unsupported};
 use super::keys::{Keys, strings};
 use super::splitting::{FILE, Splitting, Steps};
 use crate::gguf::{Array, Value};
+use crate::tokenizer::{MAX_TOKENS, TokenKind};
 
 /// The most bytes of the file: twice those of the largest vocabularies.
 const MAX_FILE: u64 = 64 << 20;
 /// The most bytes of a part that does not grow with the vocabulary.
 const MAX_PART: u64 = 1 << 20;
-/// The most tokens, as in a GGUF file.
-const MAX_TOKENS: u32 = 1 << 22;
 /// The score of a token that no merge makes: below that of all merges.
 const UNMERGED: f32 = -1e9;
-
-/// Kinds of tokens, as `tokenizer.ggml.token_type` numbers them.
-const NORMAL: i32 = 1;
-const UNKNOWN: i32 = 2;
-const CONTROL: i32 = 3;
-const USER_DEFINED: i32 = 4;
-const UNUSED: i32 = 5;
-const BYTE: i32 = 6;
 
 #[derive(Deserialize)]
 struct File {
@@ -178,7 +169,7 @@ pub(super) fn translate(
             keys.put("tokenizer.ggml.merges", strings(merges.collect()));
         }
     }
-    let kinds = tokens.iter().map(|token| token.1).collect();
+    let kinds = tokens.iter().map(|token| token.1 as i32).collect();
     keys.put("tokenizer.ggml.token_type", Value::Array(Array::I32(kinds)));
     let ids = (0u32..).zip(&tokens);
     let result = Tokens {
@@ -189,7 +180,7 @@ pub(super) fn translate(
     };
     let written = tokens.iter().map(|(text, kind)| match *kind {
         // What is looked for in a text has the text's spaces.
-        USER_DEFINED if model.byte_fallback => text.replace('\u{2581}', " "),
+        TokenKind::UserDefined if model.byte_fallback => text.replace('\u{2581}', " "),
         _ => text.clone(),
     });
     keys.put("tokenizer.ggml.tokens", strings(written.collect()));
@@ -204,20 +195,20 @@ fn malformed(reason: String) -> DirectoryError {
 }
 
 /// The text and the kind of each token. Numbers that no token has become tokens that nothing is encoded as.
-fn texts(file: &File, vocabulary: &[(String, u32)]) -> Result<Vec<(String, i32)>> {
+fn texts(file: &File, vocabulary: &[(String, u32)]) -> Result<Vec<(String, TokenKind)>> {
     let numbers = (vocabulary.iter().map(|token| token.1))
         .chain(file.added_tokens.iter().map(|added| added.id));
     let count = numbers.max().map_or(0, |last| last.saturating_add(1));
-    if count > MAX_TOKENS {
+    if count as usize > MAX_TOKENS {
         let last = count - 1;
         return Err(malformed(format!("token {last} of at most {MAX_TOKENS}")));
     }
-    let mut tokens: Vec<Option<(String, i32)>> = vec![None; count as usize];
+    let mut tokens: Vec<Option<(String, TokenKind)>> = vec![None; count as usize];
     for (text, id) in vocabulary {
         let is_byte = file.model.byte_fallback && text.len() == 6 && text.starts_with("<0x");
         let kind = match is_byte && text.ends_with('>') {
-            true => BYTE,
-            false => NORMAL,
+            true => TokenKind::Byte,
+            false => TokenKind::Normal,
         };
         let slot = &mut tokens[*id as usize];
         if let Some((other, _)) = slot {
@@ -236,13 +227,13 @@ fn texts(file: &File, vocabulary: &[(String, u32)]) -> Result<Vec<(String, i32)>
         let is_unknown =
             file.model.byte_fallback && file.model.unk_token.as_ref() == Some(&added.content);
         let kind = match added.special {
-            _ if is_unknown => UNKNOWN,
-            true => CONTROL,
-            false => USER_DEFINED,
+            _ if is_unknown => TokenKind::Unknown,
+            true => TokenKind::Control,
+            false => TokenKind::UserDefined,
         };
         *slot = Some((added.content.clone(), kind));
     }
-    let unused = |id: usize| (format!("[PAD{id}]"), UNUSED);
+    let unused = |id: usize| (format!("[PAD{id}]"), TokenKind::Unused);
     let filled = tokens.into_iter().enumerate();
     Ok(filled
         .map(|(id, token)| token.unwrap_or_else(|| unused(id)))
@@ -250,7 +241,7 @@ fn texts(file: &File, vocabulary: &[(String, u32)]) -> Result<Vec<(String, i32)>
 }
 
 /// SentencePiece merges the neighbours whose joint token scores best: the token that the earliest merge makes.
-fn scores(file: &File, tokens: &[(String, i32)]) -> Result<Vec<f32>> {
+fn scores(file: &File, tokens: &[(String, TokenKind)]) -> Result<Vec<f32>> {
     let mut ranks: BTreeMap<String, usize> = BTreeMap::new();
     for (rank, merge) in file.model.merges.iter().enumerate() {
         let joint = match merge {

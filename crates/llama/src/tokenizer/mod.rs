@@ -19,6 +19,7 @@ pub use error::TokenizerError;
 pub(crate) use pretokenizer::pre_tokenizer_of;
 use sentencepiece::SentencePiece;
 pub use stream::TextStream;
+pub(crate) use vocabulary::MAX_TOKENS;
 pub use vocabulary::TokenKind;
 use vocabulary::{Vocabulary, parse_byte};
 

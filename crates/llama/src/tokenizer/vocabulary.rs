@@ -10,7 +10,7 @@ use crate::gguf::{Array, Gguf, Required};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// Stands for its text.
-    Normal,
+    Normal = 1,
     /// Stands for whatever has no token.
     Unknown,
     /// Steers the model (begin, end, roles) and is not text.
@@ -38,7 +38,7 @@ impl TokenKind {
 
 /// The most tokens: sixteen times as many as the largest vocabularies have. An empty token takes eight bytes of a
 /// file, but fifty bytes of memory.
-const MAX_TOKENS: usize = 1 << 22;
+pub(crate) const MAX_TOKENS: usize = 1 << 22;
 
 /// The tokens of a model.
 #[derive(Debug)]
