@@ -171,7 +171,7 @@ pub struct SamplingChoice {
         value_name = "NUMBER",
         default_value_t = 0.0,
         allow_negative_numbers = true,
-        value_parser = parse_temperature
+        value_parser = setting(|sampling, number| sampling.temperature = number)
     )]
     temperature: f32,
     /// Draw from this many of the likeliest tokens; 0 for all
@@ -183,7 +183,7 @@ pub struct SamplingChoice {
         value_name = "NUMBER",
         default_value_t = 0.95,
         allow_negative_numbers = true,
-        value_parser = parse_top_p
+        value_parser = setting(|sampling, number| sampling.top_p = number)
     )]
     top_p: f32,
     /// Draw from the tokens that have at least this part of the likeliest one's probability; 0 for all
@@ -192,7 +192,7 @@ pub struct SamplingChoice {
         value_name = "NUMBER",
         default_value_t = 0.0,
         allow_negative_numbers = true,
-        value_parser = parse_min_p
+        value_parser = setting(|sampling, number| sampling.min_p = number)
     )]
     min_p: f32,
     /// Divides positive logits of the last tokens, and multiplies the others; 1 for no such penalty
@@ -201,7 +201,7 @@ pub struct SamplingChoice {
         value_name = "NUMBER",
         default_value_t = 1.0,
         allow_negative_numbers = true,
-        value_parser = parse_repeat_penalty
+        value_parser = setting(|sampling, number| sampling.repeat_penalty = number)
     )]
     repeat_penalty: f32,
     /// How many of the last tokens the repeat penalty is for, the prompt's too; -1 for all
@@ -219,7 +219,7 @@ pub struct SamplingChoice {
         value_name = "NUMBER",
         default_value_t = 0.0,
         allow_negative_numbers = true,
-        value_parser = parse_frequency_penalty
+        value_parser = setting(|sampling, number| sampling.frequency_penalty = number)
     )]
     frequency_penalty: f32,
     /// Taken once from the logit of each token that is in the generated text: -2 to 2
@@ -228,7 +228,7 @@ pub struct SamplingChoice {
         value_name = "NUMBER",
         default_value_t = 0.0,
         allow_negative_numbers = true,
-        value_parser = parse_presence_penalty
+        value_parser = setting(|sampling, number| sampling.presence_penalty = number)
     )]
     presence_penalty: f32,
     /// Seed of the random numbers: equal seeds give equal texts; otherwise a random one
@@ -253,48 +253,6 @@ impl SamplingChoice {
     }
 }
 
-fn parse_temperature(text: &str) -> Result<f32, String> {
-    checked(text, |temperature| Sampling {
-        temperature,
-        ..Sampling::default()
-    })
-}
-
-fn parse_top_p(text: &str) -> Result<f32, String> {
-    checked(text, |top_p| Sampling {
-        top_p,
-        ..Sampling::default()
-    })
-}
-
-fn parse_min_p(text: &str) -> Result<f32, String> {
-    checked(text, |min_p| Sampling {
-        min_p,
-        ..Sampling::default()
-    })
-}
-
-fn parse_repeat_penalty(text: &str) -> Result<f32, String> {
-    checked(text, |repeat_penalty| Sampling {
-        repeat_penalty,
-        ..Sampling::default()
-    })
-}
-
-fn parse_frequency_penalty(text: &str) -> Result<f32, String> {
-    checked(text, |frequency_penalty| Sampling {
-        frequency_penalty,
-        ..Sampling::default()
-    })
-}
-
-fn parse_presence_penalty(text: &str) -> Result<f32, String> {
-    checked(text, |presence_penalty| Sampling {
-        presence_penalty,
-        ..Sampling::default()
-    })
-}
-
 /// A count of tokens, or -1 for all.
 fn parse_repeat_last_n(text: &str) -> Result<usize, String> {
     match text {
@@ -305,11 +263,17 @@ fn parse_repeat_last_n(text: &str) -> Result<usize, String> {
     }
 }
 
-/// The number in `text`, if one can sample with it.
-fn checked(text: &str, settings: impl Fn(f32) -> Sampling) -> Result<f32, String> {
-    let number = text
-        .parse()
-        .map_err(|error: ParseFloatError| error.to_string())?;
-    Sampler::new(settings(number)).map_err(|error| error.to_string())?;
-    Ok(number)
+/// Parses the number of a setting, if one can sample with it.
+fn setting(
+    set: fn(&mut Sampling, f32),
+) -> impl Fn(&str) -> Result<f32, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let number = text
+            .parse()
+            .map_err(|error: ParseFloatError| error.to_string())?;
+        let mut sampling = Sampling::default();
+        set(&mut sampling, number);
+        Sampler::new(sampling).map_err(|error| error.to_string())?;
+        Ok(number)
+    }
 }
