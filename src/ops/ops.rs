@@ -7,6 +7,7 @@ use crate::error::{Error, Failure, Result};
 use crate::metal::device::{Device, GpuFamily};
 use crate::ops::lane_execution::LaneExecution;
 use crate::ops::pipelines::Pipelines;
+use crate::ops::product_kernels::ProductKernels;
 
 /// The operations on one device. Clones share the compiled kernels; each kernel is compiled when it is first used.
 #[derive(Clone)]
@@ -15,6 +16,7 @@ pub struct Ops {
     pub(super) lanes: LaneExecution,
     /// Whether the device has simdgroup matrices. GPUs of Intel Macs do not, and use the kernels for few rows.
     pub(super) has_matrices: bool,
+    pub(super) products: ProductKernels,
 }
 
 impl Ops {
@@ -60,6 +62,7 @@ impl Ops {
             lanes: pipelines.lanes(),
             has_matrices: pipelines.device().supports_family(GpuFamily::Apple7),
             pipelines: Arc::new(pipelines),
+            products: ProductKernels::default(),
         }
     }
 

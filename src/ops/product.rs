@@ -7,7 +7,7 @@ use crate::metal::device::Size;
 use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
-use crate::ops::{LaneExecution, LaunchTarget, Ops, View, Weight, WeightType};
+use crate::ops::{LaneExecution, LaunchTarget, Ops, ProductKernels, View, Weight, WeightType};
 
 /// Up to this many rows of x the matrix-vector kernels are used: they read the weights once for four rows.
 const MATVEC_MAX_ROWS: usize = 8;
@@ -172,7 +172,7 @@ impl Ops {
             Constant::Bool(2, bias.is_some()),
             Constant::Bool(3, chosen.is_some()),
         ];
-        let (kernel, grid) = if chosen.is_some() || m <= MATVEC_MAX_ROWS || !self.has_matrices {
+        let (kernel, grid) = if chosen.is_some() || self.is_for_vectors(m) {
             let columns = if m == 1 || chosen.is_some() { 1 } else { 4 };
             let (kernel, lanes, rows) = self.matvec(weight.kind(), columns);
             let groups = Size::new(n.div_ceil(rows), m.div_ceil(columns), 1);
@@ -204,6 +204,16 @@ impl Ops {
         // SAFETY: the kernels read rows below experts * n of the weights and of x below m / products_of_x, of k elements each, and
         // write y[m, n]; the bias has [experts, n] elements, and of each product there is the number of an expert.
         unsafe { launch.encode(target) }
+    }
+
+    /// Whether the kernels for few rows make a product of `m` rows.
+    fn is_for_vectors(&self, m: usize) -> bool {
+        let is_for_vectors = match self.products {
+            ProductKernels::ByRows => m <= MATVEC_MAX_ROWS,
+            ProductKernels::Vector => true,
+            ProductKernels::Matrix => false,
+        };
+        is_for_vectors || !self.has_matrices
     }
 
     /// The kernel for few rows of activations, the lanes of its threadgroups, and the rows of weights that these work on.

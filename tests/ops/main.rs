@@ -21,6 +21,7 @@ mod metrics;
 mod norm;
 mod not_finite;
 mod operations;
+mod product_rows;
 mod rope;
 mod sequence;
 mod steady;
