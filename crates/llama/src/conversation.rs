@@ -43,9 +43,7 @@ impl Conversation {
 
     /// How many tokens of `prompt` the next answer need not compute. At least the last token is computed, for its logits.
     pub fn kept(&self, prompt: &[u32]) -> usize {
-        let pairs = self.tokens.iter().zip(prompt);
-        let same = pairs.take_while(|(held, wanted)| held == wanted).count();
-        same.min(prompt.len().saturating_sub(1))
+        kept(&self.tokens, prompt)
     }
 
     /// Generates what comes after `prompt`, the text from its beginning, as [`Session::generate_tokens`] does. The result counts only
@@ -99,4 +97,11 @@ impl Conversation {
         self.tokens.truncate(position);
         self.session.truncate(position);
     }
+}
+
+/// How many of the tokens that a text holds are those of `prompt`, all but its last at most.
+pub(super) fn kept(held: &[u32], prompt: &[u32]) -> usize {
+    let pairs = held.iter().zip(prompt);
+    let same = pairs.take_while(|(held, wanted)| held == wanted).count();
+    same.min(prompt.len().saturating_sub(1))
 }

@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use super::error::Result;
+use super::generator::Generator;
 use super::log_probability::LogProbabilities;
-use super::sampling::{Sampler, Sampling};
+use super::sampling::Sampling;
 use super::session::{Counts, Session};
-use super::tokenizer::TextStream;
 
 /// How to generate.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -154,62 +154,23 @@ impl Session {
         options: &GenerateOptions,
         mut on_piece: impl FnMut(Piece<'_>) -> ControlFlow<()>,
     ) -> Result<Generation> {
-        let mut sampler = Sampler::new(options.sampling.clone())?;
-        for &(token, _) in &options.sampling.logit_bias {
-            self.check_token(token)?;
-        }
-        sampler.add_prompt(held);
-        sampler.add_prompt(prompt);
-        let model = self.model().clone();
-        let tokenizer = model.tokenizer();
+        let (batch, _) = self.slot();
+        let whole = [held, prompt].concat();
+        let mut generator = Generator::new(batch, &whole, options)?;
         let before = self.counts();
         let start = Instant::now();
         self.feed(prompt)?;
         let prefilled = Instant::now();
         let (prefilled_position, prefilled_host) = (self.position(), self.host_time());
 
-        let mut stream = TextStream::new();
-        let mut tokens = Vec::new();
-        let mut bytes = Vec::new();
         let stop = loop {
-            if options.max_tokens.is_some_and(|max| tokens.len() >= max) {
-                break StopReason::MaxTokens;
-            }
-            let token = self.sample(&mut sampler)?;
-            if tokenizer.is_end(token) && !options.ignore_end {
-                break StopReason::End;
-            }
-            tokens.push(token);
-            bytes.clear();
-            tokenizer.decode_token(token, &mut bytes);
-            let log_probabilities = options
-                .log_probabilities
-                .map(|count| self.log_probabilities(token, count))
-                .transpose()?;
-            let text = stream.push(&bytes);
-            let piece = Piece {
-                text: &text,
-                log_probabilities,
-            };
-            if on_piece(piece).is_break() {
-                break StopReason::Callback;
-            }
-            if self.position() == self.context() {
-                break StopReason::Context;
-            }
-            // The last token that is wanted is not fed: no token comes after it.
-            if options.max_tokens != Some(tokens.len()) {
-                self.feed(&[token])?;
+            let (batch, slot) = self.slot();
+            match generator.next(batch, slot, &mut on_piece)? {
+                ControlFlow::Continue(token) => self.feed(&[token])?,
+                ControlFlow::Break(stop) => break stop,
             }
         };
-        let rest = stream.finish();
-        if !rest.is_empty() && stop != StopReason::Callback {
-            // The generation has ended: the answer can no longer stop it.
-            let _ = on_piece(Piece {
-                text: &rest,
-                log_probabilities: None,
-            });
-        }
+        let tokens = generator.finish(stop, on_piece);
         let after = self.counts();
         Ok(Generation {
             stop,

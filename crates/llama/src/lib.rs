@@ -10,6 +10,7 @@
 //! | choice of the next token | [`sampling::Sampler`] |
 //! | prompt to text | [`Session::generate`] |
 //! | prompts that each begin like the text before | [`Conversation`] |
+//! | texts of many readers at once, which join and leave a running batch | [`Scheduler`] |
 //! | messages to tokens, by the model's chat template | [`chat::ChatTemplate`] |
 //! | how well a model foretells a text | [`Session::perplexity`] |
 //! | a file with its weights in a smaller format | [`quantize::quantize`] |
@@ -36,6 +37,7 @@
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 mod architecture;
+mod batch;
 pub mod chat;
 mod config;
 mod conversation;
@@ -44,6 +46,7 @@ mod evaluate;
 mod forward;
 mod frequencies;
 mod generate;
+mod generator;
 pub mod gguf;
 pub mod hugging_face;
 mod keys;
@@ -52,10 +55,12 @@ mod log_probability;
 mod model;
 mod part;
 mod perplexity;
+mod plan;
 pub mod quantize;
 mod rope;
 mod running;
 pub mod sampling;
+mod scheduler;
 mod scratch;
 mod session;
 mod split;
@@ -70,6 +75,7 @@ pub use log_probability::{LogProbabilities, LogProbability};
 pub use model::{Model, open};
 pub use perplexity::{Perplexity, PerplexityError, PerplexityOptions};
 pub use rope::{RopeConfig, RopeScaling, Yarn};
+pub use scheduler::{Answer, Reader, Request, Scheduler};
 pub use session::{Counts, Session, SessionOptions};
 
 /// The example of the README.

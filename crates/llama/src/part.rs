@@ -1,21 +1,25 @@
-//! [`Part`]: what a session has on one device.
+//! [`Part`]: what texts have on one device.
 
 use super::error::{Error, Result};
-use super::forward::{Outputs, Pass};
+use super::forward::{Pass, PassOps};
 use super::model::{Model, Stage};
+use super::plan::{Outputs, Plan, Run};
 use super::scratch::Scratch;
-use metal_bridge::ops::{DispatchSequence, KvCache, KvShape};
+use super::session::SessionOptions;
+use metal_bridge::ops::{DispatchSequence, KvCache, KvShape, Ops, ProductKernels};
 use metal_bridge::{CommandBuffer, CommandQueue, DispatchType};
 
-/// What a session has on one device.
+/// What the texts of a batch have on one device.
 #[derive(Debug)]
 pub(super) struct Part {
     pub queue: CommandQueue,
-    /// For each layer of the device.
-    caches: Vec<KvCache>,
+    /// For each text, those of the device's layers.
+    caches: Vec<Vec<KvCache>>,
     pub scratch: Scratch,
-    /// The dispatches of a token that is fed alone, if the session replays them.
+    /// The dispatches of a token that is fed alone, if they are replayed.
     sequence: Option<DispatchSequence>,
+    /// The operations on next tokens and on prompts, if these differ.
+    fixed: Option<[Ops; 2]>,
 }
 
 impl Part {
@@ -24,14 +28,15 @@ impl Part {
     pub fn new(
         model: &Model,
         stage: &Stage,
+        texts: usize,
         shape: &KvShape,
-        batch: usize,
-        replay: bool,
+        options: &SessionOptions,
     ) -> Result<Self> {
         let (device, layers) = (stage.ops.device(), stage.weights.layers.len());
         let bytes = (shape.bytes()? as u64)
             .saturating_mul(2)
-            .saturating_mul(layers as u64);
+            .saturating_mul(layers as u64)
+            .saturating_mul(texts as u64);
         let limit = device.limits().recommended_max_working_set_size;
         if bytes > limit {
             return Err(Error::CacheTooLarge {
@@ -40,21 +45,30 @@ impl Part {
                 limit,
             });
         }
+        let context = shape.capacity;
+        let batch = options.batch.min(context.saturating_mul(texts));
+        let caches = |_| (0..layers).map(|_| KvCache::new(device, shape)).collect();
         let mut part = Self {
-            caches: (0..layers)
-                .map(|_| KvCache::new(device, shape))
-                .collect::<Result<_, _>>()?,
+            caches: (0..texts).map(caches).collect::<Result<_, _>>()?,
             queue: device.new_command_queue()?,
-            scratch: Scratch::new(device, model.config(), shape.capacity, batch)?,
+            scratch: Scratch::new(device, model.config(), texts, context, batch)?,
             sequence: None,
+            fixed: options.deterministic.then(|| {
+                let kernels = [ProductKernels::Vector, ProductKernels::Matrix];
+                kernels.map(|kernels| stage.ops.with_product_kernels(kernels))
+            }),
         };
-        for rows in [32, 8, batch].map(|rows| rows.min(batch)) {
-            part.encode(model, stage, 0, rows, 0, Outputs::Last)?;
+        for rows in [32, 8, batch].map(|rows| rows.min(batch).min(context)) {
+            part.encode(model, stage, &first_tokens(1, rows))?;
         }
-        let (_, dispatches) = part.encode(model, stage, 0, 1, 0, Outputs::Last)?;
-        if replay {
+        if texts > 1 {
+            part.encode(model, stage, &first_tokens(texts.min(batch), 1))?;
+        }
+        let token = first_tokens(1, 1);
+        let (_, dispatches) = part.encode(model, stage, &token)?;
+        if options.replay {
             part.sequence = Some(DispatchSequence::new(device, dispatches)?);
-            part.encode(model, stage, 0, 1, 0, Outputs::Last)?;
+            part.encode(model, stage, &token)?;
         }
         Ok(part)
     }
@@ -64,27 +78,33 @@ impl Part {
         &mut self,
         model: &Model,
         stage: &Stage,
-        start: usize,
-        rows: usize,
-        past: usize,
-        outputs: Outputs<'_>,
+        plan: &Plan<'_>,
     ) -> Result<(CommandBuffer, usize)> {
         let (weights, caches, scratch) = (&stage.weights, &self.caches, &self.scratch);
         // What the sequence keeps is right for these rows only. They come alone, so no earlier pass still executes it.
-        let is_single = (start, rows) == (0, 1) && matches!(outputs, Outputs::Last);
+        let is_single = (plan.start, plan.rows()) == (0, 1)
+            && matches!(plan.outputs, Outputs::Wanted(0))
+            && plan.runs[0].has_logits;
         let sequence = self.sequence.as_mut().filter(|_| is_single);
         let mut commands = self.queue.command_buffer()?;
         let mut encoder = commands.compute_command_encoder(DispatchType::Concurrent)?;
         let dispatches = match sequence {
             None => {
-                let ops = &stage.ops;
-                Pass::new(model, weights, ops, caches, scratch, &mut encoder)
-                    .encode(start, rows, past, outputs)?
+                let ops = match &self.fixed {
+                    None => PassOps::same(&stage.ops),
+                    Some([tokens, _]) if plan.is_decoding() => PassOps::same(tokens),
+                    Some([tokens, prompts]) => PassOps {
+                        layers: prompts,
+                        output: tokens,
+                    },
+                };
+                Pass::new(model, weights, ops, caches, scratch, &mut encoder).encode(plan)?
             }
             Some(sequence) => {
                 let (ops, mut recorder) = (stage.recordable()?, sequence.record()?);
-                let dispatches = Pass::new(model, weights, ops, caches, scratch, &mut recorder)
-                    .encode(start, rows, past, outputs)?;
+                let ops = PassOps::same(ops);
+                let dispatches =
+                    Pass::new(model, weights, ops, caches, scratch, &mut recorder).encode(plan)?;
                 recorder.finish()?;
                 sequence.execute(&mut encoder)?;
                 dispatches
@@ -92,5 +112,20 @@ impl Part {
         };
         encoder.end_encoding()?;
         Ok((commands, dispatches))
+    }
+}
+
+/// A pass of the first `rows` tokens of each of these texts.
+fn first_tokens(texts: usize, rows: usize) -> Plan<'static> {
+    let run = |slot| Run {
+        slot,
+        past: 0,
+        rows,
+        has_logits: true,
+    };
+    Plan {
+        start: 0,
+        runs: (0..texts).map(run).collect(),
+        outputs: Outputs::Wanted(0),
     }
 }

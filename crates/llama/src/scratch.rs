@@ -1,4 +1,4 @@
-//! The buffers that a session computes in, made once.
+//! The buffers that texts are computed in, made once.
 
 use super::config::ModelConfig;
 use super::error::{Error, Result};
@@ -9,7 +9,7 @@ use metal_bridge::{Buffer, Device, StorageMode};
 pub(super) struct Scratch {
     /// The most rows that the activations have room for.
     pub batch: usize,
-    /// Tokens to be computed, as many as a context holds: u32, shared.
+    /// Tokens to be computed, as many as the contexts hold: u32, shared.
     pub tokens: Buffer,
     /// The residual stream: `width` elements a row.
     pub hidden: Buffer,
@@ -29,9 +29,9 @@ pub(super) struct Scratch {
     pub up: Buffer,
     /// What mixtures of experts need besides.
     pub experts: Option<ExpertScratch>,
-    /// The logits of the last row: f32, shared.
+    /// The logits of as many rows as there are texts: f32, shared.
     pub logits: Buffer,
-    /// The token of the largest logit: u32, shared.
+    /// The token of the largest logit of each: u32, shared.
     pub best: Buffer,
 }
 
@@ -52,6 +52,7 @@ impl Scratch {
     pub fn new(
         device: &Device,
         config: &ModelConfig,
+        texts: usize,
         context: usize,
         batch: usize,
     ) -> Result<Self> {
@@ -73,7 +74,7 @@ impl Scratch {
         });
         Ok(Self {
             batch,
-            tokens: buffer(context, StorageMode::Shared)?,
+            tokens: buffer(context.saturating_mul(texts), StorageMode::Shared)?,
             hidden: rows(config.width)?,
             normed: rows(config.width)?,
             queries: rows(config.query_width())?,
@@ -83,8 +84,8 @@ impl Scratch {
             gate: rows(used.saturating_mul(config.feed_forward))?,
             up: rows(used.saturating_mul(config.feed_forward))?,
             experts: experts.transpose()?,
-            logits: buffer(config.vocabulary, StorageMode::Shared)?,
-            best: buffer(1, StorageMode::Shared)?,
+            logits: buffer(config.vocabulary.saturating_mul(texts), StorageMode::Shared)?,
+            best: buffer(texts, StorageMode::Shared)?,
         })
     }
 }

@@ -30,7 +30,7 @@ use bodies::Bodies;
 use hosts::Hosts;
 use keys::Keys;
 use metal_bridge_llama::chat::{ChatError, ChatTemplate};
-use metal_bridge_llama::{Conversation, Model, Session};
+use metal_bridge_llama::{Model, Scheduler, SessionOptions};
 use slots::Slots;
 
 use super::failure::Failure;
@@ -57,6 +57,12 @@ pub struct Arguments {
     /// Requests that are answered at once; each has a cache of the whole context
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     slots: u16,
+    /// Tokens of prompts in one pass: the next tokens of other texts wait for it
+    #[arg(long, value_name = "COUNT", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
+    batch: u16,
+    /// Give each request the same text whatever other requests run beside it, at a cost if these are many
+    #[arg(long)]
+    deterministic: bool,
     /// Requests that may wait for a slot
     #[arg(long, value_name = "COUNT", default_value_t = 64)]
     queue: u16,
@@ -78,7 +84,7 @@ Ctrl-C or SIGTERM ends the server when its answers have ended; the second ends t
 
 /// What all requests share.
 struct State {
-    slots: Arc<Slots>,
+    slots: Slots,
     bodies: Bodies,
     hosts: Hosts,
     keys: Keys,
@@ -99,19 +105,21 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Some(source) => Ok(ChatTemplate::new(source).map_err(Failure::new)?),
         None => ChatTemplate::of(&model),
     };
-    let options = arguments.session.options();
-    let sessions = (0..arguments.slots).map(|_| {
-        let session = Session::with_options(&model, &options)?;
-        Ok(Conversation::new(session))
-    });
-    let sessions: Vec<Conversation> = sessions.collect::<Result<_, Failure>>()?;
+    let slots: usize = arguments.slots.into();
+    let options = SessionOptions {
+        batch: arguments.batch.into(),
+        deterministic: arguments.deterministic,
+        ..arguments.session.options()
+    };
+    let scheduler = Scheduler::new(&model, slots, &options).map_err(Failure::new)?;
     let (host, port) = (&arguments.host, arguments.port);
     let listened = connections::listen(host, port);
     let (listener, address) =
         listened.map_err(|error| Failure::new(format!("{host} port {port}: {error}")))?;
     let name = arguments.alias.clone();
+    let (slots, thread) = Slots::new(scheduler, slots + usize::from(arguments.queue))?;
     let state = Arc::new(State {
-        slots: Arc::new(Slots::new(sessions, arguments.queue.into())),
+        slots,
         bodies: Bodies::new(),
         hosts: Hosts::of(host, address),
         keys,
@@ -123,7 +131,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     });
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(usize::from(arguments.slots) + bodies::READERS)
+        .max_blocking_threads(bodies::READERS)
         .build()?;
     let mut out = io::stdout();
     writeln!(out, "{} at http://{address}", state.name).and_then(|()| out.flush())?;
@@ -131,7 +139,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     runtime.block_on(connections::serve(listener, state, grace))?;
     // What still generates has nobody who reads it, and ends at its next token.
     drop(runtime);
-    Ok(())
+    let ended = thread.join();
+    ended.map_err(|_| Failure::new("the thread that generates has ended"))
 }
 
 /// Tells who runs the server.

@@ -1,7 +1,7 @@
 //! Requests for a text: their fields to what a slot generates.
 
 use metal_bridge_llama::chat::{ChatOptions, Message};
-use metal_bridge_llama::{GenerateOptions, Model};
+use metal_bridge_llama::{GenerateOptions, Model, Request};
 use serde_json::Value;
 
 use super::State;
@@ -35,7 +35,7 @@ enum Prompt {
 impl TextRequest {
     /// Whether the answer has log probabilities.
     pub fn tells_logprobs(&self) -> bool {
-        self.work.options.log_probabilities.is_some()
+        self.work.request.options.log_probabilities.is_some()
     }
 
     /// Reads a request, and encodes its prompt.
@@ -66,11 +66,13 @@ impl TextRequest {
         }
         Ok(Self {
             work: Work {
-                prompt,
+                request: Request {
+                    prompt,
+                    options,
+                    uses_cache,
+                },
                 param,
-                options,
                 stops,
-                uses_cache,
             },
             streams,
             includes_usage,

@@ -160,7 +160,7 @@ async fn text(
     let request = read_body(state, body, parse).await?;
     let (has_usage, has_logprobs) = (request.includes_usage, request.tells_logprobs());
     let form = Form::new(kind, &state.name, &state.model, has_usage, has_logprobs);
-    let mut events = state.slots.generate(admission, request.work).await?;
+    let mut events = state.slots.generate(admission, request.work)?;
     // What fails before the first word has a status of its own.
     let first = match next(&mut events).await {
         Event::Failed(error) => return Err(error),

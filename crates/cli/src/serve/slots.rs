@@ -1,13 +1,16 @@
-//! [`Slots`]: the sessions that all requests share, and the queue before them.
+//! [`Slots`]: the thread that generates all texts, and the queue before it.
 
+use std::io;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
 
-use metal_bridge_llama::{Conversation, GenerateOptions, StopReason};
+use metal_bridge_llama as llama;
+use metal_bridge_llama::{Answer, Piece, Reader, Request, Scheduler, StopReason};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task;
 
 use super::error::ApiError;
 use super::logprobs::{Held, Told};
@@ -15,14 +18,11 @@ use super::stops::Stops;
 
 /// What to generate.
 pub struct Work {
-    pub prompt: Vec<u32>,
+    pub request: Request,
     /// The field that the prompt comes from, for errors.
     pub param: &'static str,
-    pub options: GenerateOptions,
     /// Strings that end the text.
     pub stops: Vec<String>,
-    /// Whether the slot may use what it holds of the prompt.
-    pub uses_cache: bool,
 }
 
 /// What comes of it, piece by piece; the last one is `End` or `Failed`.
@@ -50,31 +50,33 @@ pub struct Ending {
     pub generated_tokens: usize,
 }
 
-/// Sessions on one model. A request takes one of them for as long as it generates.
+/// The texts of all requests, which one thread generates together.
 pub struct Slots {
-    /// Those that wait for a request; the one that was used last is at the end.
-    idle: Mutex<Vec<Conversation>>,
-    /// One for each idle session.
-    free: Arc<Semaphore>,
+    /// To the thread.
+    requests: mpsc::Sender<(Request, Writer)>,
     /// One for each request that may still come.
     admission: Arc<Semaphore>,
     context: usize,
-    is_stopping: AtomicBool,
+    is_stopping: Arc<AtomicBool>,
 }
 
 impl Slots {
-    /// Slots of these sessions, which all have the same context, and a queue of as many requests.
-    pub fn new(sessions: Vec<Conversation>, queue: usize) -> Self {
-        let context = sessions
-            .first()
-            .map_or(0, |first| first.session().context());
-        Self {
-            free: Arc::new(Semaphore::new(sessions.len())),
-            admission: Arc::new(Semaphore::new(sessions.len() + queue)),
-            idle: Mutex::new(sessions),
+    /// Begins to generate, at most `requests` texts that wait or have a slot. The thread ends when nobody has the slots any more.
+    pub fn new(
+        scheduler: Scheduler<Writer>,
+        requests: usize,
+    ) -> io::Result<(Self, JoinHandle<()>)> {
+        let context = scheduler.context();
+        let (sender, receiver) = mpsc::channel();
+        let thread = thread::Builder::new().name("slots".into());
+        let thread = thread.spawn(move || generate(scheduler, &receiver))?;
+        let slots = Self {
+            requests: sender,
+            admission: Arc::new(Semaphore::new(requests)),
             context,
-            is_stopping: AtomicBool::new(false),
-        }
+            is_stopping: Arc::new(AtomicBool::new(false)),
+        };
+        Ok((slots, thread))
     }
 
     /// The most tokens of a prompt and its text together.
@@ -86,7 +88,6 @@ impl Slots {
     pub fn stop(&self) {
         self.is_stopping.store(true, Ordering::Relaxed);
         self.admission.close();
-        self.free.close();
     }
 
     /// Lets a request into the queue.
@@ -99,122 +100,111 @@ impl Slots {
         Ok(Admission(permit))
     }
 
-    /// Waits for a slot, after all who came before, and generates in it. The generation ends early if nobody reads its events.
-    pub async fn generate(
-        self: &Arc<Self>,
+    /// Generates a text, which may wait for a slot first. The text ends early if nobody reads its events.
+    pub fn generate(
+        &self,
         admission: Admission,
         work: Work,
     ) -> Result<UnboundedReceiver<Event>, ApiError> {
-        let permit = Arc::clone(&self.free).acquire_owned().await;
-        let permit = permit.map_err(|_| ApiError::stopping())?;
-        let slot = Slot {
-            conversation: Some(self.take(&work.prompt)),
-            slots: Arc::clone(self),
-            _permits: (permit, admission),
-        };
         // A text is not longer than the context, so the events of a client that reads slowly have a bound, and hold no slot.
-        let (sender, events) = unbounded_channel();
-        task::spawn_blocking(move || slot.run(work, &sender));
-        Ok(events)
-    }
-
-    /// Takes the session that holds most of the prompt; of equal ones the one that was not used for longest.
-    fn take(&self, prompt: &[u32]) -> Conversation {
-        let mut idle = self.idle();
-        let kept = |index: &usize| idle[*index].kept(prompt);
-        let best = (0..idle.len()).rev().max_by_key(kept);
-        // The permit is for one of them.
-        idle.remove(best.unwrap_or_default())
-    }
-
-    fn idle(&self) -> MutexGuard<'_, Vec<Conversation>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        let (events, receiver) = unbounded_channel();
+        let writer = Writer {
+            events,
+            stops: Stops::new(work.stops),
+            held: Held::default(),
+            is_stopped: false,
+            param: work.param,
+            prompt_tokens: work.request.prompt.len(),
+            is_stopping: Arc::clone(&self.is_stopping),
+            admission,
+        };
+        let sent = self.requests.send((work.request, writer));
+        sent.map_err(|_| ApiError::internal("the thread that generates has ended"))?;
+        Ok(receiver)
     }
 }
 
 /// A position in the queue.
 pub struct Admission(#[expect(dead_code, reason = "dropping it makes way")] OwnedSemaphorePermit);
 
-/// A session that a request has, until it is dropped.
-struct Slot {
-    slots: Arc<Slots>,
-    conversation: Option<Conversation>,
-    _permits: (OwnedSemaphorePermit, Admission),
-}
-
-impl Slot {
-    fn run(mut self, work: Work, events: &UnboundedSender<Event>) {
-        let Some(conversation) = &mut self.conversation else {
-            return;
-        };
-        let outcome = generate(conversation, &work, &self.slots.is_stopping, events);
-        // The next request may have the slot before this one's client reads the end.
-        drop(self);
-        let last = outcome.unwrap_or_else(Event::Failed);
-        // Nobody may be left to read it.
-        let _ = events.send(last);
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        if let Some(mut conversation) = self.conversation.take() {
-            if std::thread::panicking() {
-                // Nobody knows what it holds.
-                conversation.reset();
+/// Computes texts as long as there are requests, or may be.
+fn generate(mut scheduler: Scheduler<Writer>, requests: &mpsc::Receiver<(Request, Writer)>) {
+    loop {
+        if scheduler.is_idle() {
+            match requests.recv() {
+                Ok((request, writer)) => scheduler.add(request, writer),
+                Err(_) => return,
             }
-            self.slots.idle().push(conversation);
         }
+        for (request, writer) in requests.try_iter() {
+            scheduler.add(request, writer);
+        }
+        scheduler.step();
     }
 }
 
-fn generate(
-    conversation: &mut Conversation,
-    work: &Work,
-    is_stopping: &AtomicBool,
-    events: &UnboundedSender<Event>,
-) -> Result<Event, ApiError> {
-    if events.is_closed() {
-        // Its client has gone while it waited.
-        return Err(ApiError::stopping());
+/// Makes events of a text.
+pub struct Writer {
+    events: UnboundedSender<Event>,
+    stops: Stops,
+    held: Held,
+    /// Whether a stop string has ended the text.
+    is_stopped: bool,
+    param: &'static str,
+    prompt_tokens: usize,
+    is_stopping: Arc<AtomicBool>,
+    admission: Admission,
+}
+
+impl Reader for Writer {
+    fn piece(&mut self, piece: Piece<'_>) -> ControlFlow<()> {
+        let (text, is_found) = self.stops.push(piece.text);
+        self.is_stopped = is_found;
+        self.held.push(piece);
+        let tokens = self.held.sent(&text);
+        if !text.is_empty() {
+            // If nobody is left to read it, the text ends.
+            let _ = self.events.send(Event::Text(Text { text, tokens }));
+        }
+        match is_found || self.is_gone() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
     }
-    if !work.uses_cache {
-        conversation.reset();
+
+    fn is_gone(&self) -> bool {
+        self.events.is_closed() || self.is_stopping.load(Ordering::Relaxed)
     }
-    let cached_tokens = conversation.kept(&work.prompt);
-    let (mut stops, mut held) = (Stops::new(work.stops.clone()), Held::default());
-    let mut is_stopped = false;
-    let generation = conversation.answer_in_pieces(&work.prompt, &work.options, |piece| {
-        let (text, is_found) = stops.push(piece.text);
-        is_stopped = is_found;
-        held.push(piece);
-        let tokens = held.sent(&text);
-        let is_read = match text.is_empty() {
-            true => !events.is_closed(),
-            false => events.send(Event::Text(Text { text, tokens })).is_ok(),
+
+    fn end(mut self, outcome: llama::Result<Answer>) {
+        let last = self.last(outcome).unwrap_or_else(Event::Failed);
+        // The next request may come before this one's client reads the end.
+        drop(self.admission);
+        // Nobody may be left to read it.
+        let _ = self.events.send(last);
+    }
+}
+
+impl Writer {
+    fn last(&mut self, outcome: llama::Result<Answer>) -> Result<Event, ApiError> {
+        let answer = outcome.map_err(|error| ApiError::of_engine(self.param, &error))?;
+        let reason = match answer.stop {
+            _ if self.is_stopped => "stop",
+            StopReason::End => "stop",
+            StopReason::MaxTokens | StopReason::Context => "length",
+            StopReason::Callback => return Err(ApiError::stopping()),
         };
-        match is_read && !is_found && !is_stopping.load(Ordering::Relaxed) {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
+        if !self.is_stopped {
+            let (text, tokens) = (self.stops.finish(), self.held.finish());
+            if !text.is_empty() || !tokens.is_empty() {
+                let _ = self.events.send(Event::Text(Text { text, tokens }));
+            }
         }
-    });
-    let generation = generation.map_err(|error| ApiError::of_engine(work.param, &error))?;
-    let reason = match generation.stop {
-        _ if is_stopped => "stop",
-        StopReason::End => "stop",
-        StopReason::MaxTokens | StopReason::Context => "length",
-        StopReason::Callback => return Err(ApiError::stopping()),
-    };
-    if !is_stopped {
-        let (text, tokens) = (stops.finish(), held.finish());
-        if !text.is_empty() || !tokens.is_empty() {
-            let _ = events.send(Event::Text(Text { text, tokens }));
-        }
+        Ok(Event::End(Ending {
+            reason,
+            prompt_tokens: self.prompt_tokens,
+            cached_tokens: answer.kept,
+            generated_tokens: answer.tokens.len(),
+        }))
     }
-    Ok(Event::End(Ending {
-        reason,
-        prompt_tokens: work.prompt.len(),
-        cached_tokens,
-        generated_tokens: generation.tokens.len(),
-    }))
 }

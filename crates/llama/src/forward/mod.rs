@@ -1,26 +1,35 @@
 //! The forward pass of a model through the layers of one device: encoded into a command buffer, or recorded for many.
 
-use super::config::ModelConfig;
-use super::error::Result;
-use super::frequencies::Rope;
-use super::loader::Vector;
-use super::model::Model;
-use super::scratch::{ExpertScratch, Scratch};
-use super::weights::{FeedForward, LayerWeights, Linear, OutputWeights, Weights};
-use metal_bridge::Buffer;
-use metal_bridge::ops::{
-    AttentionShape, Epilogue, ExpertShape, KvCache, LaunchTarget, Ops, RopeShape, View,
-};
+mod attention;
 
-/// Which rows' logits are wanted.
+use std::ops::Range;
+
+use crate::config::ModelConfig;
+use crate::error::Result;
+use crate::loader::Vector;
+use crate::model::Model;
+use crate::plan::{Outputs, Plan};
+use crate::scratch::{ExpertScratch, Scratch};
+use crate::weights::{FeedForward, LayerWeights, Linear, OutputWeights, Weights};
+use metal_bridge::Buffer;
+use metal_bridge::ops::{Epilogue, ExpertShape, KvCache, LaunchTarget, Ops, View};
+
+/// The operations that a pass takes its products from.
 #[derive(Clone, Copy)]
-pub(super) enum Outputs<'a> {
-    /// None: another pass follows with more rows.
-    None,
-    /// Those of the last row. They go to a scratch buffer, and the token of the largest to another.
-    Last,
-    /// Those of all rows. They go to this buffer, and the token of the last row's largest to its scratch buffer.
-    All(&'a Buffer),
+pub(super) struct PassOps<'a> {
+    pub layers: &'a Ops,
+    /// For the logits.
+    pub output: &'a Ops,
+}
+
+impl<'a> PassOps<'a> {
+    /// The same for all products.
+    pub fn same(ops: &'a Ops) -> Self {
+        Self {
+            layers: ops,
+            output: ops,
+        }
+    }
 }
 
 /// A forward pass on its way to a target.
@@ -30,8 +39,8 @@ pub(super) enum Outputs<'a> {
 pub(super) struct Pass<'a> {
     config: &'a ModelConfig,
     weights: &'a Weights,
-    ops: &'a Ops,
-    caches: &'a [KvCache],
+    ops: PassOps<'a>,
+    caches: &'a [Vec<KvCache>],
     scratch: &'a Scratch,
     target: &'a mut dyn LaunchTarget,
     dispatches: usize,
@@ -42,8 +51,8 @@ impl<'a> Pass<'a> {
     pub fn new(
         model: &'a Model,
         weights: &'a Weights,
-        ops: &'a Ops,
-        caches: &'a [KvCache],
+        ops: PassOps<'a>,
+        caches: &'a [Vec<KvCache>],
         scratch: &'a Scratch,
         target: &'a mut dyn LaunchTarget,
     ) -> Self {
@@ -58,101 +67,31 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Records the computation of `rows` tokens, which follow `past` tokens in the caches: they lie at `start` in the token
-    /// buffer, or what the device before this one made of them is in the residual stream. Gives the number of dispatches.
-    pub fn encode(
-        mut self,
-        start: usize,
-        rows: usize,
-        past: usize,
-        outputs: Outputs<'_>,
-    ) -> Result<usize> {
-        let (weights, scratch) = (self.weights, self.scratch);
+    /// Records the computation of a plan, whose tokens lie in the token buffer, or what the device before this one made of
+    /// them is in the residual stream. Gives the number of dispatches.
+    pub fn encode(mut self, plan: &Plan<'_>) -> Result<usize> {
+        let (weights, scratch, rows) = (self.weights, self.scratch, plan.rows());
         if let Some(embedding) = &weights.embedding {
-            let tokens = View::new(&scratch.tokens, start * size_of::<u32>());
+            let tokens = View::new(&scratch.tokens, plan.start * size_of::<u32>());
             self.dispatch(|ops, target| {
                 let (hidden, scale) = (&scratch.hidden, self.config.embedding_scale);
                 ops.embed_scaled(target, embedding, tokens, hidden, rows, scale)
             })?;
             self.barrier()?;
         }
-        for (layer, cache) in weights.layers.iter().zip(self.caches) {
-            self.attention(layer, cache, rows, past)?;
+        for (index, layer) in weights.layers.iter().enumerate() {
+            self.attention(index, layer, plan)?;
             self.feed_forward(layer, rows)?;
         }
         if let Some(output) = &weights.output {
-            match outputs {
-                Outputs::None => {}
-                Outputs::Last => {
-                    self.logits(output, rows - 1, 1, &scratch.logits)?;
-                    self.best(View::new(&scratch.logits, 0))?;
-                }
-                Outputs::All(logits) => {
-                    self.logits(output, 0, rows, logits)?;
-                    let row_bytes = self.config.vocabulary * size_of::<f32>();
-                    self.best(View::new(logits, (rows - 1) * row_bytes))?;
-                }
-            }
+            self.outputs(output, plan)?;
         }
         Ok(self.dispatches)
     }
 
-    fn attention(
-        &mut self,
-        layer: &LayerWeights,
-        cache: &KvCache,
-        rows: usize,
-        past: usize,
-    ) -> Result<()> {
-        let (config, scratch) = (self.config, self.scratch);
-        self.norm(&layer.attention_norm, 0, rows)?;
-        self.barrier()?;
-        for (linear, out) in [
-            (&layer.query, &scratch.queries),
-            (&layer.key, &scratch.keys),
-            (&layer.value, &scratch.values),
-        ] {
-            self.linear(linear, &scratch.normed, out, rows)?;
-        }
-        self.barrier()?;
-        if let Some(norms) = &layer.head_norms {
-            self.norm_heads(norms, rows)?;
-            self.barrier()?;
-        }
-        if let Some(rope) = layer.config.rope {
-            self.rope(&self.weights.ropes[rope], rows, past)?;
-            self.barrier()?;
-        }
-        self.dispatch_at_position(|ops, target| {
-            ops.kv_append(target, cache, &scratch.keys, &scratch.values, rows, past)
-        })?;
-        self.barrier()?;
-        let shape = AttentionShape {
-            heads: config.heads,
-            rows,
-            past,
-            scale: config.attention_scale,
-            window: layer.config.window,
-            soft_cap: config.attention_soft_cap,
-        };
-        self.dispatch_at_position(|ops, target| {
-            let (queries, attended) = (&scratch.queries, &scratch.attended);
-            match &layer.sinks {
-                None => ops.attention(target, cache, queries, attended, &shape),
-                Some(sinks) => {
-                    let sinks = sinks.view();
-                    ops.attention_with_sinks(target, cache, queries, sinks, attended, &shape)
-                }
-            }
-        })?;
-        self.barrier()?;
-        let (output, norm) = (&layer.attention_output, &layer.attention_post_norm);
-        self.add_to_hidden(output, &scratch.attended, norm.as_ref(), rows)
-    }
-
     fn feed_forward(&mut self, layer: &LayerWeights, rows: usize) -> Result<()> {
         let (config, scratch) = (self.config, self.scratch);
-        self.norm(&layer.feed_forward_norm, 0, rows)?;
+        self.norm(&layer.feed_forward_norm, 0..rows, 0)?;
         self.barrier()?;
         let all = &layer.feed_forward;
         if let (Some((router, shape)), Some(experts)) = (&all.router, &scratch.experts) {
@@ -270,94 +209,76 @@ impl<'a> Pass<'a> {
         self.barrier()
     }
 
-    /// Norms each head of the queries and of the keys.
-    fn norm_heads(&mut self, norms: &[Vector; 2], rows: usize) -> Result<()> {
-        let (config, scratch) = (self.config, self.scratch);
-        let [queries, keys] = norms;
-        for (heads, norm, x) in [
-            (config.heads, queries, &scratch.queries),
-            (config.kv_heads, keys, &scratch.keys),
-        ] {
-            let (heads, size, epsilon) = (rows * heads, config.head_dim, config.norm_epsilon);
-            self.dispatch(|ops, target| {
-                ops.rms_norm(target, x, norm.view(), x, heads, size, epsilon)
-            })?;
+    /// The logits that the plan wants.
+    fn outputs(&mut self, output: &OutputWeights, plan: &Plan<'_>) -> Result<()> {
+        let (scratch, row_bytes) = (self.scratch, self.config.vocabulary * size_of::<f32>());
+        match plan.outputs {
+            Outputs::Wanted(first) => {
+                let wanted = plan.wanted();
+                if wanted.is_empty() {
+                    return Ok(());
+                }
+                let logits = View::new(&scratch.logits, first * row_bytes);
+                let best = View::new(&scratch.best, first * size_of::<u32>());
+                self.logits(output, &wanted, logits)?;
+                self.best(logits, best, wanted.len())
+            }
+            Outputs::All(all) => {
+                let rows: Vec<usize> = (0..plan.rows()).collect();
+                self.logits(output, &rows, View::new(all, 0))?;
+                let last = View::new(all, (rows.len() - 1) * row_bytes);
+                self.best(last, View::new(&scratch.best, 0), 1)
+            }
         }
-        Ok(())
     }
 
-    /// Rotates queries and keys.
-    fn rope(&mut self, rope: &Rope, rows: usize, past: usize) -> Result<()> {
-        let (config, scratch) = (self.config, self.scratch);
-        let context = self.caches[0].shape().capacity;
-        for (heads, out) in [
-            (config.heads, &scratch.queries),
-            (config.kv_heads, &scratch.keys),
-        ] {
-            let shape = RopeShape {
-                rows,
-                heads,
-                head_size: config.head_dim,
-                pairs: config.pairs(),
-                magnitude: rope.magnitude,
-                first_position: past,
-                pairing: config.rope_pairing,
-            };
-            self.dispatch_at_position(|ops, target| {
-                ops.rope(target, out, rope.frequencies(context), &shape)
-            })?;
-        }
-        Ok(())
-    }
-
-    /// The token of the largest logit of a row.
-    fn best(&mut self, logits: View<'_>) -> Result<()> {
-        let (vocabulary, best) = (self.config.vocabulary, &self.scratch.best);
+    /// The tokens of the largest logits of rows.
+    fn best(&mut self, logits: View<'_>, best: View<'_>, rows: usize) -> Result<()> {
+        let vocabulary = self.config.vocabulary;
         self.barrier()?;
-        self.dispatch(|ops, target| ops.argmax(target, logits, best, 1, vocabulary))
+        self.dispatch(|ops, target| ops.argmax(target, logits, best, rows, vocabulary))
     }
 
-    /// The logits of `rows` rows from row `first` on.
-    fn logits(
-        &mut self,
-        output: &OutputWeights,
-        first: usize,
-        rows: usize,
-        logits: &Buffer,
-    ) -> Result<()> {
+    /// The logits of these rows.
+    fn logits(&mut self, output: &OutputWeights, rows: &[usize], logits: View<'_>) -> Result<()> {
         let (config, scratch) = (self.config, self.scratch);
-        self.norm(&output.norm, first, rows)?;
+        let mut normed = 0;
+        for rows in rows.chunk_by(|before, after| before + 1 == *after) {
+            self.norm(&output.norm, rows[0]..rows[0] + rows.len(), normed)?;
+            normed += rows.len();
+        }
         self.barrier()?;
         let epilogue = Epilogue {
             scale: config.logit_scale,
             ..output.matrix.epilogue()
         };
-        self.dispatch(|ops, target| {
-            let (weight, normed) = (&output.matrix.weight, &scratch.normed);
-            ops.linear_with(target, weight, normed, logits, rows, &epilogue)
+        let (weight, ops) = (&output.matrix.weight, self.ops.output);
+        self.dispatch_with(ops, |ops, target| {
+            ops.linear_with(
+                target,
+                weight,
+                &scratch.normed,
+                logits,
+                rows.len(),
+                &epilogue,
+            )
         })?;
         let Some(cap) = config.logit_soft_cap else {
             return Ok(());
         };
         self.barrier()?;
-        let count = rows * config.vocabulary;
+        let count = rows.len() * config.vocabulary;
         self.dispatch(|ops, target| ops.soft_cap(target, logits, count, cap))
     }
 
-    /// Norms `rows` rows of the residual stream from row `first` on.
-    fn norm(&mut self, weight: &Vector, first: usize, rows: usize) -> Result<()> {
+    /// Norms these rows of the residual stream. The results begin at row `out`.
+    fn norm(&mut self, weight: &Vector, rows: Range<usize>, out: usize) -> Result<()> {
         let (scratch, width, epsilon) = (self.scratch, self.config.width, self.config.norm_epsilon);
-        let hidden = View::new(&scratch.hidden, first * width * size_of::<f32>());
+        let row = |buffer, row| View::new(buffer, row * width * size_of::<f32>());
+        let (hidden, normed) = (row(&scratch.hidden, rows.start), row(&scratch.normed, out));
         self.dispatch(|ops, target| {
-            ops.rms_norm(
-                target,
-                hidden,
-                weight.view(),
-                &scratch.normed,
-                rows,
-                width,
-                epsilon,
-            )
+            let weight = weight.view();
+            ops.rms_norm(target, hidden, weight, normed, rows.len(), width, epsilon)
         })
     }
 
@@ -366,18 +287,26 @@ impl<'a> Pass<'a> {
         &mut self,
         launch: impl FnOnce(&Ops, &mut dyn LaunchTarget) -> metal_bridge::Result<()>,
     ) -> Result<()> {
-        if self.target.keep() {
-            self.dispatches += 1;
-            return Ok(());
+        self.dispatch_with(self.ops.layers, launch)
+    }
+
+    fn dispatch_with(
+        &mut self,
+        ops: &Ops,
+        launch: impl FnOnce(&Ops, &mut dyn LaunchTarget) -> metal_bridge::Result<()>,
+    ) -> Result<()> {
+        if !self.target.keep() {
+            launch(ops, self.target)?;
         }
-        self.dispatch_at_position(launch)
+        self.dispatches += 1;
+        Ok(())
     }
 
     fn dispatch_at_position(
         &mut self,
         launch: impl FnOnce(&Ops, &mut dyn LaunchTarget) -> metal_bridge::Result<()>,
     ) -> Result<()> {
-        launch(self.ops, self.target)?;
+        launch(self.ops.layers, self.target)?;
         self.dispatches += 1;
         Ok(())
     }

@@ -1,0 +1,353 @@
+//! [`Batch`]: texts in the making that are computed together.
+
+use std::time::{Duration, Instant};
+
+use super::error::{Error, Result};
+use super::log_probability::LogProbabilities;
+use super::model::Model;
+use super::part::Part;
+use super::plan::{Outputs, Plan, Run, passes};
+use super::running::Running;
+use super::sampling::{Sampler, SamplingError};
+use super::scratch::Scratch;
+use super::session::{Counts, SessionOptions};
+use metal_bridge::devices::Communicator;
+use metal_bridge::memory::Memory;
+use metal_bridge::ops::KvShape;
+use metal_bridge::{Buffer, StorageMode};
+
+/// The context of a text by default, if the model's is not smaller.
+const DEFAULT_CONTEXT: usize = 4096;
+
+/// Texts on one model, each in a slot with caches of its own. A pass reads the weights once for all the texts that it feeds.
+#[derive(Debug)]
+pub(super) struct Batch {
+    model: Model,
+    /// For each device of the model.
+    parts: Vec<Part>,
+    /// Joins the queues of several devices.
+    communicator: Option<Communicator>,
+    context: usize,
+    slots: Vec<Slot>,
+    counts: Counts,
+    host_time: Duration,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    /// Tokens that the caches hold.
+    position: usize,
+    /// The row of the scratch buffers that holds the logits of the token before `position`.
+    logits: Option<usize>,
+}
+
+/// Tokens for the text of a slot.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Feed<'a> {
+    pub slot: usize,
+    pub tokens: &'a [u32],
+    /// Whether the logits after the last token are wanted.
+    pub has_logits: bool,
+}
+
+impl Batch {
+    /// Empty slots: allocates their buffers, and compiles the kernels that they need. Errors are those of
+    /// [`Session::with_options`](super::Session::with_options).
+    pub fn new(model: &Model, slots: usize, options: &SessionOptions) -> Result<Self> {
+        let config = model.config();
+        let context = options
+            .context
+            .unwrap_or(config.context.min(DEFAULT_CONTEXT));
+        if context == 0 || context > config.context {
+            let reason = format!(
+                "the context must be from 1 to {} tokens, not {context}",
+                config.context
+            );
+            return Err(Error::Unsupported(reason));
+        }
+        if options.batch == 0 {
+            let reason = "the batch must have at least one token";
+            return Err(Error::Unsupported(reason.into()));
+        }
+        if slots == 0 {
+            let reason = "a batch must have at least one slot";
+            return Err(Error::Unsupported(reason.into()));
+        }
+        if options.replay && slots != 1 {
+            let reason = format!("dispatches are replayed for one text, not for {slots}");
+            return Err(Error::Unsupported(reason));
+        }
+        let shape = KvShape {
+            element: options.cache_element,
+            kv_heads: config.kv_heads,
+            capacity: context,
+            head_size: config.head_dim,
+        };
+        let stages = model.stages().iter();
+        let parts: Vec<Part> = stages
+            .map(|stage| Part::new(model, stage, slots, &shape, options))
+            .collect::<Result<_>>()?;
+        let communicator = match parts.len() {
+            1 => None,
+            _ => Some(communicator(model, &parts)?),
+        };
+        Ok(Self {
+            model: model.clone(),
+            parts,
+            communicator,
+            context,
+            slots: vec![Slot::default(); slots],
+            counts: Counts::default(),
+            host_time: Duration::ZERO,
+        })
+    }
+
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The most tokens of a text.
+    pub fn context(&self) -> usize {
+        self.context
+    }
+
+    /// The tokens that a slot holds.
+    pub fn position(&self, slot: usize) -> usize {
+        self.slots[slot].position
+    }
+
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    pub fn host_time(&self) -> Duration {
+        self.host_time
+    }
+
+    /// The most rows of one pass.
+    pub fn rows(&self) -> usize {
+        self.parts[0].scratch.batch
+    }
+
+    /// Forgets the tokens of a slot from `position` on; does nothing if there are none.
+    pub fn truncate(&mut self, slot: usize, position: usize) {
+        let slot = &mut self.slots[slot];
+        if position < slot.position {
+            *slot = Slot {
+                position,
+                logits: None,
+            };
+        }
+    }
+
+    /// Adds tokens to texts, each of another slot, in as few passes as they need, and waits for all. Then there are the logits of these
+    /// texts, and of no others. After an error each slot holds what it held before, without logits.
+    pub fn feed(&mut self, feeds: &[Feed<'_>]) -> Result<()> {
+        for feed in feeds {
+            self.check(self.slots[feed.slot].position, feed.tokens)?;
+        }
+        self.forget_logits();
+        // As the passes take them.
+        let (single, long): (Vec<&Feed<'_>>, Vec<&Feed<'_>>) =
+            feeds.iter().partition(|feed| feed.tokens.len() == 1);
+        let (mut runs, mut tokens) = (Vec::new(), 0);
+        for feed in single.into_iter().chain(long) {
+            self.tokens()
+                .wait_copy_from_slice(tokens * size_of::<u32>(), feed.tokens)?;
+            tokens += feed.tokens.len();
+            runs.push(Run {
+                slot: feed.slot,
+                past: self.slots[feed.slot].position,
+                rows: feed.tokens.len(),
+                has_logits: feed.has_logits,
+            });
+        }
+        let (mut running, mut outcome) = (Running::default(), Ok(()));
+        let (mut start, mut logits) = (0, 0);
+        for runs in passes(&runs, self.rows()) {
+            let outputs = Outputs::Wanted(logits);
+            let plan = Plan {
+                start,
+                runs,
+                outputs,
+            };
+            outcome = self.submit(&plan, &mut running);
+            if outcome.is_err() {
+                break;
+            }
+            start += plan.rows();
+            logits += plan.wanted().len();
+        }
+        // Nothing may still run when the caller tries again.
+        outcome.and(running.wait())?;
+        let mut logits = 0..;
+        for run in &runs {
+            let slot = &mut self.slots[run.slot];
+            slot.position += run.rows;
+            if run.has_logits {
+                slot.logits = logits.next();
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds tokens to the text of a slot, and returns the logits after each of them: makes a buffer for the rows of a pass, and waits
+    /// for each pass.
+    pub fn feed_with_logits(&mut self, slot: usize, tokens: &[u32]) -> Result<Vec<f32>> {
+        self.check(self.slots[slot].position, tokens)?;
+        self.forget_logits();
+        self.tokens().wait_copy_from_slice(0, tokens)?;
+        let vocabulary = self.model.config().vocabulary;
+        let batch = self.rows().min(tokens.len());
+        let device = self.outputs().logits.device();
+        let rows_buffer = device.new_buffer(batch * vocabulary * 4, StorageMode::Shared)?;
+        let mut logits = vec![0.0; tokens.len() * vocabulary];
+        for start in (0..tokens.len()).step_by(batch) {
+            let rows = batch.min(tokens.len() - start);
+            let run = Run {
+                slot,
+                past: self.slots[slot].position + start,
+                rows,
+                has_logits: true,
+            };
+            let plan = Plan {
+                start,
+                runs: vec![run],
+                outputs: Outputs::All(&rows_buffer),
+            };
+            let mut running = Running::default();
+            let outcome = self.submit(&plan, &mut running);
+            outcome.and(running.wait())?;
+            rows_buffer.wait_copy_to_slice(
+                0,
+                &mut logits[start * vocabulary..(start + rows) * vocabulary],
+            )?;
+        }
+        let last = &logits[(tokens.len() - 1) * vocabulary..];
+        self.outputs().logits.wait_copy_from_slice(0, last)?;
+        self.slots[slot].position += tokens.len();
+        self.slots[slot].logits = Some(0);
+        Ok(logits)
+    }
+
+    /// The logits of a slot's next token. [`Error::NoTokens`] if the last feed did not bring any.
+    pub fn logits(&self, slot: usize) -> Result<Vec<f32>> {
+        let row = self.row(slot)?;
+        let mut logits = vec![0.0; self.model.config().vocabulary];
+        let offset = row * logits.len() * size_of::<f32>();
+        self.outputs()
+            .logits
+            .wait_copy_to_slice(offset, &mut logits)?;
+        Ok(logits)
+    }
+
+    /// Chooses the next token of a slot, and does not add it.
+    pub fn sample(&self, slot: usize, sampler: &mut Sampler) -> Result<u32> {
+        let row = self.row(slot)?;
+        let logits = self.outputs().logits.wait_read::<f32>()?;
+        let logits = self.row_of(&logits, row);
+        if sampler.is_greedy() {
+            let best = self.outputs().best.wait_read::<u32>()?[row];
+            // Infinity is the GPU's best: then the sampler looks through the others.
+            if logits
+                .get(best as usize)
+                .is_some_and(|logit| logit.is_finite())
+            {
+                return Ok(best);
+            }
+        }
+        Ok(sampler.sample(logits)?)
+    }
+
+    /// How likely `token` is as the next one of a slot, and the `count` likeliest tokens.
+    pub fn log_probabilities(
+        &self,
+        slot: usize,
+        token: u32,
+        count: usize,
+    ) -> Result<LogProbabilities> {
+        let row = self.row(slot)?;
+        self.check_token(token)?;
+        let logits = self.outputs().logits.wait_read::<f32>()?;
+        let found = LogProbabilities::of(self.row_of(&logits, row), token, count);
+        Ok(found.ok_or(SamplingError::NoLogits)?)
+    }
+
+    /// Checks tokens that are to follow `position` others.
+    pub fn check(&self, position: usize, tokens: &[u32]) -> Result<()> {
+        if tokens.is_empty() {
+            return Err(Error::NoTokens);
+        }
+        let context = self.context;
+        if tokens.len() > context - position {
+            return Err(Error::ContextExceeded {
+                tokens: tokens.len(),
+                position,
+                context,
+            });
+        }
+        tokens.iter().try_for_each(|&token| self.check_token(token))
+    }
+
+    pub fn check_token(&self, token: u32) -> Result<()> {
+        let vocabulary = self.model.config().vocabulary;
+        match (token as usize) < vocabulary {
+            true => Ok(()),
+            false => Err(Error::NoSuchToken { token, vocabulary }),
+        }
+    }
+
+    fn forget_logits(&mut self) {
+        self.slots.iter_mut().for_each(|slot| slot.logits = None);
+    }
+
+    fn row(&self, slot: usize) -> Result<usize> {
+        self.slots[slot].logits.ok_or(Error::NoTokens)
+    }
+
+    fn row_of<'a>(&self, logits: &'a [f32], row: usize) -> &'a [f32] {
+        let vocabulary = self.model.config().vocabulary;
+        &logits[row * vocabulary..][..vocabulary]
+    }
+
+    /// Where the first device reads tokens.
+    fn tokens(&self) -> &Buffer {
+        &self.parts[0].scratch.tokens
+    }
+
+    /// The buffers of the last device, which has the logits.
+    fn outputs(&self) -> &Scratch {
+        &self.parts[self.parts.len() - 1].scratch
+    }
+
+    /// Commits the computation of a plan, on one device after the other.
+    fn submit(&mut self, plan: &Plan<'_>, running: &mut Running) -> Result<()> {
+        for index in 0..self.parts.len() {
+            let before = self.communicator.as_ref().filter(|_| index > 0);
+            if let Some(communicator) = before {
+                let (from, to) = (&self.parts[index - 1].scratch, &self.parts[index].scratch);
+                let bytes = plan.rows() * self.model.config().width * size_of::<f32>();
+                let (from, to) = (&from.hidden, &to.hidden);
+                running.sends(communicator.send(index - 1, from, 0..bytes, index, to, 0)?);
+            }
+            let begin = Instant::now();
+            let (part, stage) = (&mut self.parts[index], &self.model.stages()[index]);
+            let (commands, dispatches) = part.encode(&self.model, stage, plan)?;
+            running.computes(commands.commit()?);
+            self.host_time += begin.elapsed();
+            self.counts.command_buffers += 1;
+            self.counts.dispatches += dispatches as u64;
+        }
+        Ok(())
+    }
+}
+
+/// Joins the queues, so that a device has what the one before it computed before it goes on.
+fn communicator(model: &Model, parts: &[Part]) -> Result<Communicator> {
+    let queues = model
+        .devices()
+        .zip(parts)
+        .map(|(device, part)| Memory::new(device)?.transfer_queue(&part.queue));
+    let queues: Vec<_> = queues.collect::<metal_bridge::Result<_>>()?;
+    Ok(Communicator::with_queues(&queues)?)
+}
