@@ -66,6 +66,20 @@ impl Ops {
         }
     }
 
+    /// The same operations, sharing the compiled kernels, with `kernels` for the products with weights. A new [`Ops`] has
+    /// [`ProductKernels::ByRows`].
+    pub fn with_product_kernels(&self, kernels: ProductKernels) -> Ops {
+        Ops {
+            products: kernels,
+            ..self.clone()
+        }
+    }
+
+    /// The kernels that make the products with weights.
+    pub fn product_kernels(&self) -> ProductKernels {
+        self.products
+    }
+
     /// The device that the kernels are compiled for.
     pub fn device(&self) -> &Device {
         self.pipelines.device()

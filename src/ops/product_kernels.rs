@@ -1,8 +1,6 @@
 //! [`ProductKernels`]: which kernels make products with weights.
 
-use crate::ops::Ops;
-
-/// Which kernels make the products of [`Ops::linear`] and its like: [`Ops::with_product_kernels`] fixes it.
+/// Which kernels make the products of [`Ops::linear`](crate::ops::Ops::linear) and its like: [`Ops::with_product_kernels`](crate::ops::Ops::with_product_kernels) fixes it.
 ///
 /// The kernels add up a row's terms in different orders, so that the same row may differ in its last bits from one kind to
 /// the other: a caller that must not see a difference between a row alone and the row in a batch fixes the kind.
@@ -14,22 +12,6 @@ pub enum ProductKernels {
     /// The kernels for few rows (`matvec_*`, `matvec_blocks_*`) for any number of rows.
     Vector,
     /// The kernels for many rows (`matmul_*`) for any number of rows. On a device without simdgroup matrices this is
-    /// `Vector`, and so are the products of [`Ops::linear_chosen`] everywhere.
+    /// `Vector`, and so are the products of [`Ops::linear_chosen`](crate::ops::Ops::linear_chosen) everywhere.
     Matrix,
-}
-
-impl Ops {
-    /// The same operations, sharing the compiled kernels, with `kernels` for the products with weights. A new [`Ops`] has
-    /// [`ProductKernels::ByRows`].
-    pub fn with_product_kernels(&self, kernels: ProductKernels) -> Ops {
-        Ops {
-            products: kernels,
-            ..self.clone()
-        }
-    }
-
-    /// The kernels that make the products with weights.
-    pub fn product_kernels(&self) -> ProductKernels {
-        self.products
-    }
 }

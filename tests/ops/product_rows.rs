@@ -18,7 +18,7 @@ fn bits(ops: &Ops, weight: &metal_bridge::ops::Weight, x: View<'_>, m: usize) ->
 }
 
 #[test]
-fn rows_of_the_matrix_kernels_do_not_depend_on_their_number() {
+fn rows_of_matrix_kernels_do_not_depend_on_their_number() {
     let ops = ops().with_product_kernels(ProductKernels::Matrix);
     assert_eq!(ops.product_kernels(), ProductKernels::Matrix);
     let mut rng = rng(21);

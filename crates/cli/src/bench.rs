@@ -65,6 +65,9 @@ pub struct Arguments {
         default_value = "128"
     )]
     generate_tokens: Vec<u32>,
+    /// Texts that are decoded at once (x), one test for each number
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u16).range(1..=256))]
+    parallel: Vec<u16>,
     /// Tokens that come before: every test runs at each depth
     #[arg(
         short,
@@ -103,6 +106,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let tests = test::tests(
         &arguments.prompt_tokens,
         &arguments.generate_tokens,
+        &arguments.parallel,
         &arguments.depths,
     );
     if tests.is_empty() {

@@ -2,15 +2,16 @@
 
 use std::time::{Duration, Instant};
 
+use super::counts::Counts;
 use super::error::{Error, Result};
 use super::log_probability::LogProbabilities;
 use super::model::Model;
+use super::options::SessionOptions;
 use super::part::Part;
 use super::plan::{Outputs, Plan, Run, passes};
 use super::running::Running;
 use super::sampling::{Sampler, SamplingError};
 use super::scratch::Scratch;
-use super::session::{Counts, SessionOptions};
 use metal_bridge::devices::Communicator;
 use metal_bridge::memory::Memory;
 use metal_bridge::ops::KvShape;

@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 use super::error::{Error, Result};
-use super::generate::{GenerateOptions, Generation, Piece, texts};
+use super::generate::{Generation, texts};
+use super::generator::{GenerateOptions, Piece};
 use super::session::Session;
 
 /// A session whose tokens are known, for prompts that each begin like the text before, as those of a chat do.

@@ -3,34 +3,10 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use super::counts::Counts;
 use super::error::Result;
-use super::generator::Generator;
-use super::log_probability::LogProbabilities;
-use super::sampling::Sampling;
-use super::session::{Counts, Session};
-
-/// How to generate.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct GenerateOptions {
-    /// The most tokens to generate; by default until the model ends the text or the context is full.
-    pub max_tokens: Option<usize>,
-    /// How tokens are chosen.
-    pub sampling: Sampling,
-    /// Goes on after end tokens, for benchmarks.
-    pub ignore_end: bool,
-    /// Whether each [`Piece`] has log probabilities, and of how many of the likeliest tokens beside the chosen one.
-    pub log_probabilities: Option<usize>,
-}
-
-/// What a generated token adds to the text.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Piece<'a> {
-    /// The characters that are whole now: none while a character lacks bytes of the next tokens.
-    pub text: &'a str,
-    /// Those of the token, if [`GenerateOptions::log_probabilities`] asks for them. The last piece has none if it is
-    /// what remains of an unfinished character, for no token of its own.
-    pub log_probabilities: Option<LogProbabilities>,
-}
+use super::generator::{GenerateOptions, Generator, Piece, StopReason};
+use super::session::Session;
 
 /// A callback for pieces that gives their texts to one for texts.
 pub(super) fn texts(
@@ -40,19 +16,6 @@ pub(super) fn texts(
         "" => ControlFlow::Continue(()),
         text => on_text(text),
     }
-}
-
-/// Why generation stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StopReason {
-    /// The model ended the text.
-    End,
-    /// There are as many tokens as were asked for.
-    MaxTokens,
-    /// The session's context is full.
-    Context,
-    /// The callback stopped it.
-    Callback,
 }
 
 /// What was generated, and what it took.
@@ -171,7 +134,6 @@ impl Session {
             }
         };
         let tokens = generator.finish(stop, on_piece);
-        let after = self.counts();
         Ok(Generation {
             stop,
             prompt_tokens: prompt.len(),
@@ -180,10 +142,7 @@ impl Session {
             decoded_tokens: self.position() - prefilled_position,
             decode_host: self.host_time() - prefilled_host,
             tokens,
-            counts: Counts {
-                command_buffers: after.command_buffers - before.command_buffers,
-                dispatches: after.dispatches - before.dispatches,
-            },
+            counts: self.counts() - before,
         })
     }
 }

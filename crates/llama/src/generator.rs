@@ -4,9 +4,45 @@ use std::ops::ControlFlow;
 
 use super::batch::Batch;
 use super::error::Result;
-use super::generate::{GenerateOptions, Piece, StopReason};
-use super::sampling::Sampler;
+use super::log_probability::LogProbabilities;
+use super::sampling::{Sampler, Sampling};
 use super::tokenizer::TextStream;
+
+/// How to generate.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GenerateOptions {
+    /// The most tokens to generate; by default until the model ends the text or the context is full.
+    pub max_tokens: Option<usize>,
+    /// How tokens are chosen.
+    pub sampling: Sampling,
+    /// Goes on after end tokens, for benchmarks.
+    pub ignore_end: bool,
+    /// Whether each [`Piece`] has log probabilities, and of how many of the likeliest tokens beside the chosen one.
+    pub log_probabilities: Option<usize>,
+}
+
+/// What a generated token adds to the text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Piece<'a> {
+    /// The characters that are whole now: none while a character lacks bytes of the next tokens.
+    pub text: &'a str,
+    /// Those of the token, if [`GenerateOptions::log_probabilities`] asks for them. The last piece has none if it is
+    /// what remains of an unfinished character, for no token of its own.
+    pub log_probabilities: Option<LogProbabilities>,
+}
+
+/// Why generation stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// The model ended the text.
+    End,
+    /// There are as many tokens as were asked for.
+    MaxTokens,
+    /// The session's context is full.
+    Context,
+    /// The callback stopped it.
+    Callback,
+}
 
 /// The generated part of a text.
 #[derive(Debug)]

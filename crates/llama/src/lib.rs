@@ -41,6 +41,7 @@ mod batch;
 pub mod chat;
 mod config;
 mod conversation;
+mod counts;
 mod error;
 mod evaluate;
 mod forward;
@@ -53,6 +54,7 @@ mod keys;
 mod loader;
 mod log_probability;
 mod model;
+mod options;
 mod part;
 mod perplexity;
 mod plan;
@@ -69,14 +71,17 @@ mod weights;
 
 pub use config::{LayerConfig, ModelConfig};
 pub use conversation::Conversation;
+pub use counts::Counts;
 pub use error::{Error, Result};
-pub use generate::{GenerateOptions, Generation, Piece, StopReason};
+pub use generate::Generation;
+pub use generator::{GenerateOptions, Piece, StopReason};
 pub use log_probability::{LogProbabilities, LogProbability};
 pub use model::{Model, open};
+pub use options::SessionOptions;
 pub use perplexity::{Perplexity, PerplexityError, PerplexityOptions};
 pub use rope::{RopeConfig, RopeScaling, Yarn};
 pub use scheduler::{Answer, Reader, Request, Scheduler};
-pub use session::{Counts, Session, SessionOptions};
+pub use session::Session;
 
 /// The example of the README.
 #[cfg(doctest)]

@@ -3,9 +3,9 @@
 use super::error::{Error, Result};
 use super::forward::{Pass, PassOps};
 use super::model::{Model, Stage};
+use super::options::SessionOptions;
 use super::plan::{Outputs, Plan, Run};
 use super::scratch::Scratch;
-use super::session::SessionOptions;
 use metal_bridge::ops::{DispatchSequence, KvCache, KvShape, Ops, ProductKernels};
 use metal_bridge::{CommandBuffer, CommandQueue, DispatchType};
 

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn single_rows_come_first_and_long_runs_are_cut_by_their_own_length() {
+    fn single_rows_come_first_and_long_runs_are_cut() {
         let runs = [
             run(0, 5, 10, true),
             run(1, 7, 1, true),

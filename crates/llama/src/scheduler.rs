@@ -3,14 +3,15 @@
 use std::collections::VecDeque;
 use std::mem;
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use super::batch::{Batch, Feed};
 use super::conversation::kept;
+use super::counts::Counts;
 use super::error::Result;
-use super::generate::{GenerateOptions, Piece, StopReason};
-use super::generator::Generator;
+use super::generator::{GenerateOptions, Generator, Piece, StopReason};
 use super::model::Model;
-use super::session::SessionOptions;
+use super::options::SessionOptions;
 
 /// A text that somebody wants.
 #[derive(Clone, Debug)]
@@ -110,6 +111,16 @@ impl<R: Reader> Scheduler<R> {
         self.batch.context()
     }
 
+    /// What has been asked of the GPU so far.
+    pub fn counts(&self) -> Counts {
+        self.batch.counts()
+    }
+
+    /// The time that the CPU has taken so far to encode command buffers and to commit them.
+    pub fn host_time(&self) -> Duration {
+        self.batch.host_time()
+    }
+
     /// Whether no text waits or has a slot.
     pub fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.slots.iter().all(|slot| slot.text.is_none())
@@ -154,7 +165,7 @@ impl<R: Reader> Scheduler<R> {
             let slot = &self.slots[*slot];
             (kept(&slot.held, prompt), u64::MAX - slot.order)
         };
-        (0..self.slots.len()).filter(idle).max_by_key(rank)
+        (0..self.slots.len()).rev().filter(idle).max_by_key(rank)
     }
 
     fn start(&mut self, slot: usize, request: Request, reader: R) {

@@ -3,52 +3,12 @@
 use std::time::Duration;
 
 use super::batch::{Batch, Feed};
+use super::counts::Counts;
 use super::error::Result;
 use super::log_probability::LogProbabilities;
 use super::model::Model;
+use super::options::SessionOptions;
 use super::sampling::Sampler;
-use metal_bridge::ops::KvElement;
-
-/// What a [`Session`] has room for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SessionOptions {
-    /// The most tokens that the session can hold; by default the model's context, but not more than 4096, since the
-    /// cache is allocated whole.
-    pub context: Option<usize>,
-    /// The most tokens of a prompt that are computed at once.
-    pub batch: usize,
-    /// How the cache stores keys and values. F16 halves the cache's memory and rounds: the logits of a long text then
-    /// differ by some 1e-4 if the text is fed in other batches.
-    pub cache_element: KvElement,
-    /// Records the dispatches of a token once and replays them for each token that is fed alone, which takes the CPU less time.
-    /// The results are the same. The devices have to
-    /// [execute](metal_bridge::Device::supports_indirect_command_buffers) indirect command buffers.
-    pub replay: bool,
-    /// Chooses kernels of products by what is computed, prompts or next tokens, and not by how many rows these are together.
-    /// Then a text is the same, bit for bit, whatever a [`Scheduler`](super::Scheduler) computes beside it.
-    pub deterministic: bool,
-}
-
-impl Default for SessionOptions {
-    fn default() -> Self {
-        Self {
-            context: None,
-            batch: 256,
-            cache_element: KvElement::F32,
-            replay: false,
-            deterministic: false,
-        }
-    }
-}
-
-/// What a session has asked of the GPU so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Command buffers committed, but not those of copies between devices.
-    pub command_buffers: u64,
-    /// Kernels dispatched in them.
-    pub dispatches: u64,
-}
 
 /// A text in the making on a [`Model`]: the keys and values of its tokens so far, and its position.
 ///

@@ -1,10 +1,16 @@
 //! Measures a model as llama-bench does: reading a prompt (pp), and decoding tokens one by one (tg), after texts of some lengths.
 
+use std::cell::{Cell, RefCell};
+use std::ops::ControlFlow;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use metal_bridge::Device;
-use metal_bridge_llama::{self as llama, Model, Session};
+use metal_bridge_llama::{
+    self as llama, Answer, Counts, GenerateOptions, Model, Piece, Reader, Request, Scheduler,
+    Session,
+};
 
 use super::report::{ModelSummary, Row};
 use super::test::{Kind, Test};
@@ -29,14 +35,11 @@ pub fn measure(
         .collect();
     let mut rows = Vec::new();
     for &test in tests {
-        if session.position() < test.depth {
-            session.feed(&tokens[session.position()..test.depth])?;
-        }
-        let (before, host) = (session.counts(), session.host_time());
-        let times = times(&mut session, &test, &tokens, repetitions)?;
-        let counts = session.counts();
-        let buffers = counts.command_buffers - before.command_buffers;
-        let host = session.host_time() - host;
+        let measured = match test.texts {
+            1 => one_text(&mut session, &test, &tokens, repetitions)?,
+            _ => several_texts(&model, decoding, &test, &tokens, repetitions)?,
+        };
+        let buffers = measured.counts.command_buffers as f64;
         rows.push(Row {
             model: summary.clone(),
             backend: model
@@ -47,10 +50,9 @@ pub fn measure(
             threads: threads(),
             test,
             decoding,
-            times,
-            host_time_per_command_buffer: host.div_f64(buffers as f64),
-            dispatches_per_command_buffer: (counts.dispatches - before.dispatches) as f64
-                / buffers as f64,
+            times: measured.times,
+            host_time_per_command_buffer: measured.host_time.div_f64(buffers),
+            dispatches_per_command_buffer: measured.counts.dispatches as f64 / buffers,
             peak_memory_bytes: memory::peak(),
         });
     }
@@ -77,31 +79,136 @@ fn session(model: &Model, decoding: DecodingChoice, tests: &[Test]) -> Result<Se
     )?)
 }
 
-/// The times of the runs after the first, which faults memory in and fills caches.
-fn times(
+/// The runs after the first, which faults memory in and fills caches; counts are of all.
+struct Measured {
+    times: Vec<Duration>,
+    counts: Counts,
+    host_time: Duration,
+}
+
+fn one_text(
     session: &mut Session,
     test: &Test,
     tokens: &[u32],
     repetitions: u32,
-) -> Result<Vec<Duration>, Failure> {
-    let warm_up = Test {
-        tokens: match test.kind {
-            Kind::Prompt => test.tokens,
-            Kind::Decode => 1,
-        },
-        ..*test
-    };
-    session.truncate(test.depth);
-    warm_up.run(session, tokens)?;
-    let mut times = Vec::new();
-    for _ in 0..repetitions {
+) -> Result<Measured, Failure> {
+    if session.position() < test.depth {
+        session.feed(&tokens[session.position()..test.depth])?;
+    }
+    let (before, host) = (session.counts(), session.host_time());
+    let tokens = &tokens[test.depth..][..test.tokens];
+    let mut run = |tokens: &[u32]| {
         session.truncate(test.depth);
         let begin = Instant::now();
-        test.run(session, tokens)?;
-        times.push(begin.elapsed());
-    }
+        match test.kind {
+            Kind::Prompt => session.feed(tokens)?,
+            Kind::Decode => tokens.chunks(1).try_for_each(|token| session.feed(token))?,
+        }
+        Ok::<_, Failure>(begin.elapsed())
+    };
+    run(match test.kind {
+        Kind::Prompt => tokens,
+        Kind::Decode => &tokens[..1],
+    })?;
+    let times = (0..repetitions).map(|_| run(tokens));
+    let times = times.collect::<Result<_, _>>()?;
     session.truncate(test.depth);
-    Ok(times)
+    Ok(Measured {
+        times,
+        counts: session.counts() - before,
+        host_time: session.host_time() - host,
+    })
+}
+
+/// Decodes texts that all hold their beginnings.
+fn several_texts(
+    model: &Model,
+    decoding: DecodingChoice,
+    test: &Test,
+    tokens: &[u32],
+    repetitions: u32,
+) -> Result<Measured, Failure> {
+    // While the last text reads its beginning, the others are decoded already.
+    let prompt = test.depth.max(1);
+    let mut options = decoding.options(None);
+    let passes = prompt.div_ceil(options.batch) * test.texts;
+    options.context = Some(prompt + passes + test.tokens + 1);
+    let mut scheduler = Scheduler::new(model, test.texts, &options)?;
+    let mut times = Vec::new();
+    for _ in 0..=repetitions {
+        let state = Rc::new(State::default());
+        for _ in 0..test.texts {
+            let request = Request {
+                prompt: tokens[..prompt].to_vec(),
+                options: GenerateOptions {
+                    ignore_end: true,
+                    ..GenerateOptions::default()
+                },
+                uses_cache: false,
+            };
+            state.absent.set(state.absent.get() + 1);
+            let watcher = Watcher {
+                state: Rc::clone(&state),
+                is_decoded: false,
+            };
+            scheduler.add(request, watcher);
+        }
+        while state.absent.get() > 0 {
+            scheduler.step();
+            state.check()?;
+        }
+        let begin = Instant::now();
+        (0..test.tokens).for_each(|_| scheduler.step());
+        times.push(begin.elapsed());
+        state.is_over.set(true);
+        scheduler.step();
+        state.check()?;
+    }
+    times.remove(0);
+    Ok(Measured {
+        times,
+        counts: scheduler.counts(),
+        host_time: scheduler.host_time(),
+    })
+}
+
+/// What the readers of several texts have in common.
+#[derive(Default)]
+struct State {
+    /// Texts that are not decoded yet.
+    absent: Cell<usize>,
+    is_over: Cell<bool>,
+    error: RefCell<Option<llama::Error>>,
+}
+
+impl State {
+    fn check(&self) -> Result<(), Failure> {
+        self.error.take().map_or(Ok(()), |error| Err(error.into()))
+    }
+}
+
+struct Watcher {
+    state: Rc<State>,
+    is_decoded: bool,
+}
+
+impl Reader for Watcher {
+    fn piece(&mut self, _: Piece<'_>) -> ControlFlow<()> {
+        if !self.is_decoded {
+            self.is_decoded = true;
+            self.state.absent.set(self.state.absent.get() - 1);
+        }
+        match self.state.is_over.get() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn end(self, outcome: llama::Result<Answer>) {
+        if let Err(error) = outcome {
+            *self.state.error.borrow_mut() = Some(error);
+        }
+    }
 }
 
 /// The threads that may compute: the host's cores, or on the software Metal what its setting says.

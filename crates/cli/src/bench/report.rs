@@ -81,6 +81,7 @@ struct Record<'a> {
     samples_ns: Vec<f64>,
     samples_ts: Vec<f64>,
     test: String,
+    n_parallel: usize,
     replay: bool,
     host_ns_per_command_buffer: f64,
     dispatches_per_command_buffer: f64,
@@ -90,7 +91,7 @@ struct Record<'a> {
 impl Row {
     /// Tokens a second, for each run.
     fn rates(&self) -> Vec<f64> {
-        let rate = |time: &Duration| self.test.tokens as f64 / time.as_secs_f64();
+        let rate = |time: &Duration| self.test.all_tokens() as f64 / time.as_secs_f64();
         self.times.iter().map(rate).collect()
     }
 
@@ -121,6 +122,7 @@ impl Row {
             samples_ns,
             samples_ts,
             test: self.test.name(),
+            n_parallel: self.test.texts,
             replay: self.decoding.replay,
             host_ns_per_command_buffer: self.host_time_per_command_buffer.as_secs_f64() * 1e9,
             dispatches_per_command_buffer: self.dispatches_per_command_buffer,

@@ -49,7 +49,7 @@ fn bench_measures_in_llama_benchs_columns_and_keys() {
     let sizes = [
         "-p", "16,0", "-n", "4", "-d", "0,32", "-r", "2", "-m", MODEL,
     ];
-    let output = run(&[&["bench"], &sizes[..]].concat());
+    let output = run(&[&["bench", "--parallel", "1,3"], &sizes[..]].concat());
     assert_code(&output, 0);
     let lines: Vec<Vec<&str>> = text(&output.stdout)
         .lines()
@@ -60,10 +60,18 @@ fn bench_measures_in_llama_benchs_columns_and_keys() {
     ];
     assert_eq!(lines[0], head);
     let tests: Vec<_> = lines[2..].iter().map(|line| line[5]).collect();
-    let names = ["pp16", "tg4", "pp16 @ d32", "tg4 @ d32"];
-    assert_eq!(tests, names);
+    let several = [
+        "pp16",
+        "tg4",
+        "tg4 x 3",
+        "pp16 @ d32",
+        "tg4 @ d32",
+        "tg4 x 3 @ d32",
+    ];
+    assert_eq!(tests, several);
     assert!(lines[2][0].ends_with("Q8_0") && lines[2][6].contains(" ± "));
 
+    let names = ["pp16", "tg4", "pp16 @ d32", "tg4 @ d32"];
     let options = ["bench", "--json", "--replay", "--cache", "f16"];
     let output = run(&[&options[..], &sizes[..]].concat());
     assert_code(&output, 0);
@@ -87,6 +95,18 @@ fn bench_measures_in_llama_benchs_columns_and_keys() {
     }
     assert_eq!(report.as_array().unwrap().len(), names.len());
 
+    let output = run(&[
+        "bench",
+        "-m",
+        MODEL,
+        "-p",
+        "0",
+        "--replay",
+        "--parallel",
+        "2",
+    ]);
+    assert_code(&output, 1);
+    assert!(text(&output.stderr).contains("replayed for one text, not for 2"));
     let output = run(&["bench", "-m", MODEL, "-p", "0", "-n", "0"]);
     assert_code(&output, 1);
     assert!(text(&output.stderr).contains("nothing to measure"));

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use crate::scheduler::{self, Listener};
 use crate::support::{device, relative_l2};
 use metal_bridge::Device;
 use metal_bridge::ops::KvElement;
@@ -175,4 +176,40 @@ fn two_devices_share_layers_of_two_kinds() {
             check("gemma3", &two, &texts("gemma3")[0].rows, TOLERANCE);
         },
     );
+}
+
+/// Prompts of three lengths, one of them in several passes, beside each other and alone: where a row lies in a pass must matter nowhere.
+#[test]
+fn texts_beside_each_other_are_those_that_they_are_alone() {
+    for name in ALL {
+        let model = Model::load(&device(), path(name, "gguf")).unwrap();
+        let tokens = &texts(name)[0].tokens;
+        let mut together = scheduler::scheduler(&model, 3, 12);
+        let parts = [&tokens[..5], &tokens[2..], &tokens[1..12]];
+        let texts = parts.map(|prompt| {
+            let (request, listener) = (scheduler::request(prompt.to_vec(), 6), Listener::default());
+            together.add(request.clone(), listener.clone());
+            together.step();
+            (request, listener)
+        });
+        scheduler::run(&mut together);
+        for (request, listener) in &texts {
+            let alone = scheduler::alone(&model, 12, request, listener);
+            let what = format!("{name}, {} tokens", request.prompt.len());
+            listener.told.borrow().assert_same(&alone, &what);
+        }
+        // The first token's logits are those of a session, and so of the recorded ones.
+        let (request, listener) = &texts[1];
+        let mut session = Session::new(&model).unwrap();
+        session.feed(&request.prompt).unwrap();
+        let told = listener.told.borrow();
+        let first = session
+            .log_probabilities(told.answer().tokens[0], 0)
+            .unwrap();
+        approx::assert_abs_diff_eq!(
+            told.log_probabilities[0],
+            first.chosen.value,
+            epsilon = 1e-4
+        );
+    }
 }

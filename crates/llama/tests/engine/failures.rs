@@ -4,12 +4,13 @@
 
 use std::ops::ControlFlow;
 
+use crate::scheduler::{Listener, request, run, scheduler};
 use crate::support::{
     assert_live, device, session, settled, shipped, shipped_path, small, tokens, write_model,
 };
 use metal_bridge::Error as MetalError;
 use metal_bridge::command_buffer_error::PAGE_FAULT;
-use metal_bridge_llama::{Error, GenerateOptions, Model, Session};
+use metal_bridge_llama::{Error, GenerateOptions, Model, Scheduler, Session};
 use metal_bridge_test_support::{failures, in_child};
 
 fn story(session: &mut Session, pieces: &mut Vec<String>) -> Result<(), Error> {
@@ -103,4 +104,74 @@ fn every_allocation_may_fail() {
         // The weights, the rotary frequencies, keys and values of four layers, and the scratch buffers.
         assert!(failures >= 2 + 8 + 11, "only {failures} allocations");
     });
+}
+
+#[test]
+fn texts_go_on_where_a_pass_of_several_failed() {
+    in_child(
+        "failures::texts_go_on_where_a_pass_of_several_failed",
+        || {
+            let model = shipped();
+            let tell = |nth| {
+                let mut scheduler = scheduler(&model, 3, 16);
+                if let Some(nth) = nth {
+                    failures::fail_command_buffer(nth, PAGE_FAULT);
+                }
+                let listeners = [4, 9, 20].map(|length| {
+                    let listener = Listener::default();
+                    scheduler.add(request(tokens(length, 300), 6), listener.clone());
+                    listener
+                });
+                run(&mut scheduler);
+                listeners.map(|listener| listener.told.take())
+            };
+            let undisturbed = tell(None);
+            let mut ended = 0;
+            for nth in 1..=8 {
+                for (told, expected) in tell(Some(nth)).iter().zip(&undisturbed) {
+                    match &told.outcome {
+                        // It was alone in its pass.
+                        Some(Err(Error::Metal(MetalError::CommandBuffer(_)))) => {
+                            ended += 1;
+                            assert!(expected.text.starts_with(&told.text));
+                        }
+                        _ => told.assert_same(expected, &format!("failure {nth}")),
+                    }
+                }
+            }
+            assert_eq!(ended, 2, "the two passes of the longest prompt");
+        },
+    );
+}
+
+#[test]
+fn a_lost_device_ends_all_texts_and_the_scheduler_goes_on() {
+    in_child(
+        "failures::a_lost_device_ends_all_texts_and_the_scheduler_goes_on",
+        || {
+            let mut scheduler = scheduler(&shipped(), 2, 64);
+            let mut tell = |scheduler: &mut _| {
+                let listeners = [4, 9, 20].map(|length| {
+                    let listener = Listener::default();
+                    let request = request(tokens(length, 300), 6);
+                    Scheduler::add(scheduler, request, listener.clone());
+                    listener
+                });
+                run(scheduler);
+                listeners.map(|listener| listener.told.take())
+            };
+            let expected = tell(&mut scheduler);
+            failures::lose_device(3);
+            for told in tell(&mut scheduler) {
+                assert!(
+                    matches!(told.outcome, Some(Err(Error::Metal(_)))),
+                    "{told:?}"
+                );
+            }
+            failures::reset();
+            for (told, expected) in tell(&mut scheduler).iter().zip(&expected) {
+                told.assert_same(expected, "after the loss");
+            }
+        },
+    );
 }

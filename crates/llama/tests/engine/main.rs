@@ -16,4 +16,5 @@ mod models;
 mod perplexity;
 mod reference;
 mod replay;
+mod scheduler;
 mod support;

@@ -173,11 +173,14 @@ fn assert_penalties(server: &Server, plain: &str) {
 
 #[test]
 fn texts_at_once_are_those_one_after_the_other() {
-    let server = Server::start(&["--slots", "2"]);
+    let options = ["--slots", "2", "--batch", "4", "--deterministic"];
+    let server = Server::start(&options);
     let prompts = ["Once upon a time", "One day", "The cat", "Tom and"];
     let text_of = |prompt: &str| {
-        let request = with(completion(prompt), json!({"cache_prompt": false}));
-        server.post(COMPLETIONS, &request).value()["choices"][0]["text"].clone()
+        // Equal probabilities come of equal logits.
+        let fields = json!({"cache_prompt": false, "logprobs": 2});
+        let request = with(completion(prompt), fields);
+        server.post(COMPLETIONS, &request).value()["choices"].clone()
     };
     let in_turn = prompts.map(text_of);
     let text_of = &text_of;
