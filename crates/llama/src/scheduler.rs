@@ -121,9 +121,24 @@ impl<R: Reader> Scheduler<R> {
         self.batch.host_time()
     }
 
+    /// The texts that can have a slot at once.
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The texts that have a slot.
+    pub fn running(&self) -> usize {
+        self.slots.iter().filter(|slot| slot.text.is_some()).count()
+    }
+
+    /// The texts that wait for a slot.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Whether no text waits or has a slot.
     pub fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.slots.iter().all(|slot| slot.text.is_none())
+        self.waiting() + self.running() == 0
     }
 
     /// Adds a text, which [`step`](Self::step)s then compute.

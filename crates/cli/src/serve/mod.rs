@@ -2,8 +2,8 @@
 //!
 //! [`connections`] takes connections, [`hosts`] and [`keys`] know whom they may come from, [`routes`] answers requests,
 //! [`bodies`] takes their bodies, [`requests`], [`messages`] and [`settings`] read their [`fields`], [`slots`]
-//! generates, [`stops`] ends texts at strings, [`logprobs`] tells how likely tokens were, and [`replies`] writes
-//! answers. [`kind`] says for which interface.
+//! generates, [`stops`] ends texts at strings, [`logprobs`] tells how likely tokens were, [`replies`] writes
+//! answers, and [`metrics`] counts. [`kind`] says for which interface.
 
 mod bodies;
 mod connections;
@@ -14,6 +14,7 @@ mod keys;
 mod kind;
 mod logprobs;
 mod messages;
+mod metrics;
 mod replies;
 mod requests;
 mod routes;
@@ -79,7 +80,7 @@ pub struct Arguments {
 }
 
 const ROUTES: &str = "\
-Paths: /v1/chat/completions, /v1/completions, /v1/models, /tokenize, /detokenize, /health
+Paths: /v1/chat/completions, /v1/completions, /v1/models, /tokenize, /detokenize, /health, /metrics
 Ctrl-C or SIGTERM ends the server when its answers have ended; the second ends the answers too.";
 
 /// What all requests share.

@@ -17,6 +17,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::error::{self, ApiError};
 use super::kind::Kind;
 use super::logprobs::{Logprobs, Told};
+use super::metrics::Metrics;
 use super::slots::{Ending, Event};
 
 pub type Body = Either<Full<Bytes>, Channel<Bytes, Infallible>>;
@@ -33,6 +34,13 @@ pub fn json_reply(status: StatusCode, value: &Value) -> Response<Body> {
 pub fn text_reply(status: StatusCode, json: String) -> Response<Body> {
     let body = Full::new(Bytes::from(json));
     reply(status, "application/json", Either::Left(body))
+}
+
+/// What Prometheus reads.
+pub fn metrics_reply(metrics: &Metrics) -> Response<Body> {
+    let body = Full::new(Bytes::from(metrics.to_string()));
+    let content_type = "text/plain; version=0.0.4; charset=utf-8";
+    reply(StatusCode::OK, content_type, Either::Left(body))
 }
 
 pub fn error_reply(error: &ApiError) -> Response<Body> {

@@ -12,12 +12,13 @@ use super::bodies;
 use super::error::ApiError;
 use super::fields::{Fields, wrong_type};
 use super::kind::Kind;
-use super::replies::{Body, Form, error_reply, json_reply, next, text_reply};
+use super::replies::{Body, Form, error_reply, json_reply, metrics_reply, next, text_reply};
 use super::requests::{TextRequest, encode_text, missing, tokens};
 use super::slots::Event;
 
 enum Route {
     Health,
+    Metrics,
     Models,
     Model,
     Text(Kind),
@@ -29,6 +30,7 @@ impl Route {
     fn of(path: &str) -> Option<Self> {
         Some(match path {
             "/health" | "/v1/health" => Self::Health,
+            "/metrics" => Self::Metrics,
             "/v1/models" => Self::Models,
             "/v1/completions" => Self::Text(Kind::Completion),
             "/v1/chat/completions" => Self::Text(Kind::Chat),
@@ -40,7 +42,10 @@ impl Route {
     }
 
     fn is_read(&self) -> bool {
-        matches!(self, Self::Health | Self::Models | Self::Model)
+        matches!(
+            self,
+            Self::Health | Self::Metrics | Self::Models | Self::Model
+        )
     }
 }
 
@@ -101,6 +106,7 @@ async fn answer(
 ) -> Result<Response<Body>, ApiError> {
     let value = match route {
         Route::Health => json!({"status": "ok"}),
+        Route::Metrics => return Ok(metrics_reply(state.slots.metrics())),
         Route::Models => json!({"object": "list", "data": [model(state)]}),
         Route::Model => match request.uri().path().strip_prefix(MODEL) {
             Some(name) if name == state.name => model(state),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 use metal_bridge_llama as llama;
 use metal_bridge_llama::{Answer, Piece, Reader, Request, Scheduler, StopReason};
@@ -14,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::ApiError;
 use super::logprobs::{Held, Told};
+use super::metrics::Metrics;
 use super::stops::Stops;
 
 /// What to generate.
@@ -58,6 +60,7 @@ pub struct Slots {
     admission: Arc<Semaphore>,
     context: usize,
     is_stopping: Arc<AtomicBool>,
+    metrics: Arc<Metrics>,
 }
 
 impl Slots {
@@ -69,12 +72,16 @@ impl Slots {
         let context = scheduler.context();
         let (sender, receiver) = mpsc::channel();
         let thread = thread::Builder::new().name("slots".into());
-        let thread = thread.spawn(move || generate(scheduler, &receiver))?;
+        let metrics = Arc::new(Metrics::default());
+        metrics.slots.set(scheduler.slots());
+        let counted = Arc::clone(&metrics);
+        let thread = thread.spawn(move || generate(scheduler, &receiver, &counted))?;
         let slots = Self {
             requests: sender,
             admission: Arc::new(Semaphore::new(requests)),
             context,
             is_stopping: Arc::new(AtomicBool::new(false)),
+            metrics,
         };
         Ok((slots, thread))
     }
@@ -82,6 +89,11 @@ impl Slots {
     /// The most tokens of a prompt and its text together.
     pub fn context(&self) -> usize {
         self.context
+    }
+
+    /// What has been done so far.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     /// Ends all texts at their next token, and turns away who waits.
@@ -116,6 +128,9 @@ impl Slots {
             param: work.param,
             prompt_tokens: work.request.prompt.len(),
             is_stopping: Arc::clone(&self.is_stopping),
+            metrics: Arc::clone(&self.metrics),
+            has_begun: false,
+            last: Instant::now(),
             admission,
         };
         let sent = self.requests.send((work.request, writer));
@@ -128,7 +143,11 @@ impl Slots {
 pub struct Admission(#[expect(dead_code, reason = "dropping it makes way")] OwnedSemaphorePermit);
 
 /// Computes texts as long as there are requests, or may be.
-fn generate(mut scheduler: Scheduler<Writer>, requests: &mpsc::Receiver<(Request, Writer)>) {
+fn generate(
+    mut scheduler: Scheduler<Writer>,
+    requests: &mpsc::Receiver<(Request, Writer)>,
+    metrics: &Metrics,
+) {
     loop {
         if scheduler.is_idle() {
             match requests.recv() {
@@ -140,6 +159,8 @@ fn generate(mut scheduler: Scheduler<Writer>, requests: &mpsc::Receiver<(Request
             scheduler.add(request, writer);
         }
         scheduler.step();
+        metrics.running.set(scheduler.running());
+        metrics.waiting.set(scheduler.waiting());
     }
 }
 
@@ -153,11 +174,22 @@ pub struct Writer {
     param: &'static str,
     prompt_tokens: usize,
     is_stopping: Arc<AtomicBool>,
+    metrics: Arc<Metrics>,
+    has_begun: bool,
+    /// When the last token came, or the request.
+    last: Instant,
     admission: Admission,
 }
 
 impl Reader for Writer {
     fn piece(&mut self, piece: Piece<'_>) -> ControlFlow<()> {
+        let now = Instant::now();
+        let times = match self.has_begun {
+            false => &self.metrics.first_token,
+            true => &self.metrics.next_token,
+        };
+        times.add(now - self.last);
+        (self.has_begun, self.last) = (true, now);
         let (text, is_found) = self.stops.push(piece.text);
         self.is_stopped = is_found;
         self.held.push(piece);
@@ -187,13 +219,24 @@ impl Reader for Writer {
 
 impl Writer {
     fn last(&mut self, outcome: llama::Result<Answer>) -> Result<Event, ApiError> {
-        let answer = outcome.map_err(|error| ApiError::of_engine(self.param, &error))?;
+        let answer = outcome.map_err(|error| {
+            self.metrics.failed.add(1);
+            ApiError::of_engine(self.param, &error)
+        })?;
+        self.metrics.generated_tokens.add(answer.tokens.len());
         let reason = match answer.stop {
             _ if self.is_stopped => "stop",
             StopReason::End => "stop",
             StopReason::MaxTokens | StopReason::Context => "length",
-            StopReason::Callback => return Err(ApiError::stopping()),
+            StopReason::Callback => {
+                self.metrics.stopped.add(1);
+                return Err(ApiError::stopping());
+            }
         };
+        self.metrics.ended.add(1);
+        self.metrics.cached_tokens.add(answer.kept);
+        let computed = self.prompt_tokens - answer.kept;
+        self.metrics.prompt_tokens.add(computed);
         if !self.is_stopped {
             let (text, tokens) = (self.stops.finish(), self.held.finish());
             if !text.is_empty() || !tokens.is_empty() {

@@ -40,6 +40,7 @@ fn only_requests_with_the_key_are_answered() {
     }
     for head in [
         "GET /v1/models",
+        "GET /metrics",
         "POST /v1/completions",
         "POST /tokenize",
         "GET /nothing",

@@ -189,6 +189,27 @@ fn texts_at_once_are_those_one_after_the_other() {
         threads.map(|thread| thread.join().unwrap())
     });
     assert_eq!(at_once, in_turn);
+
+    let metrics = server.request("GET /metrics", b"");
+    assert!(metrics.head.contains("content-type: text/plain; version=0.0.4"));
+    let tokens = |choices: &Value| {
+        let tokens = &choices[0]["logprobs"]["tokens"];
+        tokens.as_array().unwrap().len()
+    };
+    let generated: usize = in_turn.iter().map(tokens).sum();
+    for (name, value) in [
+        ("texts_total{outcome=\"ended\"}", 8),
+        ("texts_total{outcome=\"failed\"}", 0),
+        ("generated_tokens_total", 2 * generated),
+        ("cached_prompt_tokens_total", 0),
+        ("slots", 2),
+        ("texts_waiting", 0),
+        ("time_to_first_token_seconds_count", 8),
+        ("time_per_output_token_seconds_count", 2 * generated - 8),
+    ] {
+        let line = format!("\nmetal_bridge_{name} {value}\n");
+        assert!(metrics.body.contains(&line), "{line} in {}", metrics.body);
+    }
 }
 
 /// Each token takes some tenths of a second, so a text that nothing ends would take a minute.
