@@ -1,6 +1,9 @@
 //! The bodies of requests: how many bytes of them wait at a time, how long they may take to come, and how many are read at once.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -32,6 +35,8 @@ pub struct Bodies {
     room: Arc<Semaphore>,
     short_readers: Semaphore,
     long_readers: Semaphore,
+    /// Closed when the server waits for no more bodies; it has no permits.
+    stopping: Semaphore,
 }
 
 /// A body that has come.
@@ -47,7 +52,13 @@ impl Bodies {
             room: Arc::new(Semaphore::new(MAX_BODIES as usize)),
             short_readers: Semaphore::new(SHORT_READERS),
             long_readers: Semaphore::new(LONG_READERS),
+            stopping: Semaphore::new(0),
         }
+    }
+
+    /// Turns away requests whose bodies have not come.
+    pub fn stop(&self) {
+        self.stopping.close();
     }
 
     /// Waits for the body of a request.
@@ -72,8 +83,9 @@ impl Bodies {
         }
         let permit = Arc::clone(&self.room).try_acquire_many_owned(length);
         let mut permit = permit.map_err(|_| ApiError::no_room())?;
-        let body = timeout(BODY_TIME, Limited::new(body, MAX_BODY as usize).collect()).await;
-        let body = body.map_err(|_| {
+        let body = timeout(BODY_TIME, Limited::new(body, MAX_BODY as usize).collect());
+        let body = until(body, self.stopping.acquire()).await;
+        let body = body.ok_or_else(ApiError::stopping)?.map_err(|_| {
             let message = format!("the body took more than {} seconds", BODY_TIME.as_secs());
             ApiError::request(StatusCode::REQUEST_TIMEOUT, "body_too_slow", message)
         })?;
@@ -104,6 +116,16 @@ impl Bodies {
         let outcome = task::spawn_blocking(move || work(&body.bytes)).await;
         outcome.map_err(ApiError::internal)?
     }
+}
+
+/// What `work` gives, unless `end` comes before.
+pub async fn until<T>(work: impl Future<Output = T>, end: impl Future) -> Option<T> {
+    let (mut work, mut end) = (pin!(work), pin!(end));
+    poll_fn(|context| match work.as_mut().poll(context) {
+        Poll::Ready(value) => Poll::Ready(Some(value)),
+        Poll::Pending => end.as_mut().poll(context).map(|_| None),
+    })
+    .await
 }
 
 /// What browsers send for pages of others without asking this server has another type.

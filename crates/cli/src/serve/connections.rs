@@ -17,6 +17,7 @@ use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutStream;
 
 use super::State;
+use super::bodies::until;
 use super::routes;
 
 /// Connections at a time; more wait until one ends.
@@ -49,14 +50,16 @@ pub async fn serve(listener: StdListener, state: Arc<State>, grace: Duration) ->
     accepting.abort();
     // It holds the socket until it has ended, by the abort: an error that says so.
     let _ = accepting.await;
-    tokio::spawn(async move {
+    let end = async move {
         // Either ends the wait.
         let _ = timeout(grace, signals.recv()).await;
+        state.bodies.stop();
         state.slots.stop();
-    });
-    // Who does not read the end of an answer, or does not finish a request, is not waited for.
+        // Who does not read the end of an answer is not waited for.
+        sleep(STALL_TIME).await;
+    };
     if let Some(connections) = Arc::into_inner(connections) {
-        let _ = timeout(grace + STALL_TIME, connections.shutdown()).await;
+        until(connections.shutdown(), end).await;
     }
     Ok(())
 }

@@ -5,6 +5,9 @@ mod keys;
 mod logprobs;
 mod refusals;
 
+#[cfg(software_metal)]
+use std::io::{Read, Write};
+
 use client::{Server, joined};
 use serde_json::{Value, json};
 
@@ -271,5 +274,20 @@ fn a_signal_lets_answers_end_and_a_second_ends_them() {
     let events = streaming.finish();
     let last: Value = serde_json::from_str(events.last().unwrap()).unwrap();
     assert_eq!(last["error"]["code"], "server_stopping");
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+
+    // A request whose body has not come has no text to wait for.
+    let mut server = Server::start(&["--grace", "0"]);
+    let mut unfinished = server.connect();
+    let head = "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n\
+        Content-Type: application/json\r\nContent-Length: 9\r\n\r\n";
+    unfinished.write_all(head.as_bytes()).unwrap();
+    let mut begun = [0; 25];
+    unfinished.read_exact(&mut begun).unwrap();
+    assert_eq!(&begun, b"HTTP/1.1 100 Continue\r\n\r\n");
+    signal(&server, libc::SIGTERM);
+    let mut refused = String::new();
+    unfinished.read_to_string(&mut refused).unwrap();
+    assert!(refused.contains("\"server_stopping\""), "{refused}");
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
 }
