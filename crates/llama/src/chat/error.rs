@@ -6,8 +6,12 @@ use crate::tokenizer::TokenizerError;
 
 /// Bytes that a template may write, and those of any text that it makes.
 pub(super) const MAX_OUTPUT: usize = 8 << 20;
+/// Bytes of a name in a template.
+pub(super) const MAX_NAME: usize = 256;
 /// Bytes of all texts and lists that a template may make while it runs.
 pub(super) const MAX_MADE: usize = 256 << 20;
+/// Bytes that a template may read while it runs, in all that it compares, looks through or looks for.
+pub(super) const MAX_READ: usize = 256 << 20;
 
 /// The message of an exception that a template raised.
 #[derive(Debug, thiserror::Error)]
@@ -40,8 +44,8 @@ pub enum ChatError {
         /// What failed.
         message: String,
     },
-    /// The template took more steps than any chat needs: it may loop for ever.
-    #[error("the chat template takes too many steps")]
+    /// The template took more steps than any chat needs, or read more of texts and lists: it may loop for ever.
+    #[error("the chat template takes too many steps, or reads more than {} MiB of texts and lists", MAX_READ >> 20)]
     TooManySteps,
     /// The template wrote more than any chat needs, or made texts and lists of more than any chat needs.
     #[error("the chat template writes or joins more than {} MiB, or makes texts and lists of more than {} MiB in all", MAX_OUTPUT >> 20, MAX_MADE >> 20)]

@@ -1,5 +1,5 @@
-//! Limits of what a template's source may nest, and of what filters and methods make of numbers and of short texts: one step of a
-//! template could ask for more memory than there is.
+//! Limits of what a template's source may nest, and of what operators, filters and methods make of numbers and of short texts: one
+//! step of a template could ask for more memory than there is.
 
 use std::thread;
 
@@ -7,7 +7,10 @@ use minijinja::value::{Kwargs, Rest, Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, filters};
 use minijinja_contrib::pycompat;
 
+use super::budget::Budget;
+use super::data::{self, MAX_LIST, VALUE};
 use super::error::{ChatError, MAX_OUTPUT};
+use super::reads::Reads;
 
 /// Words and signs of a template. Those of models have some thousands.
 const MAX_WORDS: usize = 20_000;
@@ -18,59 +21,61 @@ const STACK: usize = 256 << 20;
 const MAX_COUNT: usize = 9999;
 const MAX_DIGITS: usize = 4;
 
-/// Puts filters and methods that keep to the limits in the place of those that do not.
-pub(super) fn limit(environment: &mut Environment<'static>) {
-    for (name, filter) in [
-        ("batch", Value::from_function(filters::batch)),
-        ("indent", Value::from_function(filters::indent)),
-        ("slice", Value::from_function(filters::slice)),
-    ] {
-        environment.add_filter(
-            name,
-            move |state: &State<'_, '_>, arguments: Rest<Value>| {
-                // The first one is what the filter is for.
-                for argument in arguments.iter().skip(1) {
-                    check_count(argument)?;
-                }
-                if name == "indent" {
-                    let text = arguments.first().and_then(Value::as_str);
-                    let lines = text.map_or(0, |text| text.matches('\n').count());
-                    check_pieces(lines, arguments.get(1).map_or(0, largest_count))?;
-                }
-                filter.call(state, &arguments)
-            },
-        );
+/// The filter `batch` with a count that keeps to the limit.
+pub(super) fn batch(state: &State<'_, '_>, arguments: Rest<Value>) -> Result<Value, Error> {
+    check_counts(&arguments)?;
+    Value::from_function(filters::batch).call(state, &arguments)
+}
+
+/// The filter `slice` with a count that keeps to the limit.
+pub(super) fn slice(state: &State<'_, '_>, arguments: Rest<Value>) -> Result<Value, Error> {
+    check_counts(&arguments)?;
+    Value::from_function(filters::slice).call(state, &arguments)
+}
+
+/// The filter `indent` with a width that keeps to the limit.
+pub(super) fn indent(state: &State<'_, '_>, arguments: Rest<Value>) -> Result<Value, Error> {
+    check_counts(&arguments)?;
+    let text = arguments.first().and_then(Value::as_str);
+    let lines = text.map_or(0, |text| text.matches('\n').count());
+    check_pieces(lines, arguments.get(1).map_or(0, largest_count))?;
+    Value::from_function(filters::indent).call(state, &arguments)
+}
+
+/// The filter `format` with widths and fields that keep to the limits.
+pub(super) fn format(state: &State<'_, '_>, arguments: Rest<Value>) -> Result<Value, Error> {
+    let text = arguments.first().and_then(Value::as_str);
+    check_fields(text, '%', arguments.get(1..).unwrap_or_default())?;
+    Value::from_function(filters::format).call(state, &arguments)
+}
+
+/// The filter `join` for no more text than the limit.
+pub(super) fn join(state: &State<'_, '_>, arguments: Rest<Value>) -> Result<Value, Error> {
+    if let Some(values) = arguments.first() {
+        check_joined(values, arguments.get(1).and_then(Value::as_str))?;
     }
-    let format = Value::from_function(filters::format);
-    environment.add_filter(
-        "format",
-        move |state: &State<'_, '_>, arguments: Rest<Value>| {
-            let text = arguments.first().and_then(Value::as_str);
-            check_fields(text, '%', arguments.get(1..).unwrap_or_default())?;
-            format.call(state, &arguments)
-        },
-    );
-    let join = Value::from_function(filters::join);
-    environment.add_filter(
-        "join",
-        move |state: &State<'_, '_>, arguments: Rest<Value>| {
-            if let Some(values) = arguments.first() {
-                check_joined(values, arguments.get(1).and_then(Value::as_str))?;
-            }
-            join.call(state, &arguments)
-        },
-    );
-    let replace = Value::from_function(filters::replace);
-    environment.add_filter(
-        "replace",
-        move |state: &State<'_, '_>, arguments: Rest<Value>| {
-            if let Some((text, pair)) = arguments.split_first() {
-                check_replaced(text.as_str(), pair)?;
-            }
-            replace.call(state, &arguments)
-        },
-    );
-    environment.set_unknown_method_callback(|state, value, method, arguments| {
+    Value::from_function(filters::join).call(state, &arguments)
+}
+
+/// The filter `replace` for no more text than the limit.
+pub(super) fn replace(state: &State<'_, '_>, arguments: Rest<Value>) -> Result<Value, Error> {
+    if let Some((text, pair)) = arguments.split_first() {
+        check_replaced(text.as_str(), pair)?;
+    }
+    Value::from_function(filters::replace).call(state, &arguments)
+}
+
+/// Gives values Python's methods, which keep to the limits and count what they read.
+pub(super) fn add_methods(environment: &mut Environment<'static>, budget: &Budget) {
+    let budget = budget.clone();
+    environment.set_unknown_method_callback(move |state, value, method, arguments| {
+        let with_value = [std::slice::from_ref(value), arguments].concat();
+        match (value.as_str().is_some(), method) {
+            (true, "strip" | "lstrip" | "rstrip") => budget.read(Reads::Pairs, &with_value)?,
+            (true, _) => budget.read(Reads::All, &with_value)?,
+            (false, "count") => budget.read(Reads::All, &with_value)?,
+            (false, _) => budget.read(Reads::Elements, &with_value)?,
+        }
         match (method, arguments) {
             ("format", _) => check_fields(value.as_str(), '{', arguments)?,
             ("join", [values]) if value.as_str().is_some() => check_joined(values, value.as_str())?,
@@ -85,6 +90,28 @@ pub(super) fn limit(environment: &mut Environment<'static>) {
         }
         pycompat::unknown_method_callback(state, value, method, arguments)
     });
+}
+
+/// Checks the product of a text or a list and a number.
+pub(super) fn check_product(left: &Value, right: &Value) -> Result<(), Error> {
+    for (value, count) in [(left, right), (right, left)] {
+        let Ok(count) = usize::try_from(count.clone()) else {
+            continue;
+        };
+        let is_too_large = match value.as_str() {
+            Some(text) => count.saturating_mul(text.len()) > MAX_OUTPUT,
+            // The engine looks for the elements of an empty list so often.
+            None if data::is_list(value) => {
+                let elements = value.len().unwrap_or(0).max(1);
+                count.saturating_mul(elements) > MAX_LIST / VALUE
+            }
+            None => false,
+        };
+        if is_too_large {
+            return Err(Error::from(ErrorKind::WriteFailure));
+        }
+    }
+    Ok(())
 }
 
 fn too_long() -> Error {
@@ -146,9 +173,10 @@ fn largest_count(argument: &Value) -> usize {
         .fold(count(argument), usize::max)
 }
 
-/// Checks an argument that may be a count, or the arguments that have names.
-fn check_count(argument: &Value) -> Result<(), Error> {
-    match largest_count(argument) > MAX_COUNT {
+/// Checks the arguments that may be a count, or have names: all but the first one, which the filter is for.
+fn check_counts(arguments: &[Value]) -> Result<(), Error> {
+    let counts = arguments.iter().skip(1).map(largest_count);
+    match counts.max() > Some(MAX_COUNT) {
         true => Err(too_large()),
         false => Ok(()),
     }
@@ -168,15 +196,10 @@ fn check_fields(format: Option<&str>, begin: char, arguments: &[Value]) -> Resul
         widths += number.parse().unwrap_or(0);
     }
     check_pieces(widths, 1)?;
-    let length = |value: &Value| value.as_str().map_or(1, str::len);
     let mut longest = 1;
     for argument in arguments {
-        longest = longest.max(length(argument));
-        if argument.kind() == ValueKind::Map {
-            for key in argument.try_iter()? {
-                longest = longest.max(length(&argument.get_item(&key)?));
-            }
-        }
+        // A list, or a dictionary of those that have names, for the longest one that is in it.
+        longest = longest.max(data::weight(argument, 0)?.bytes);
     }
     check_pieces(1 + fields.matches(begin).count(), longest)
 }

@@ -11,16 +11,20 @@
 //! changes the case of letters, or puts a message's text into the middle of a control token's.)
 
 mod budget;
+mod constants;
+mod data;
 mod environment;
 mod error;
+mod functions;
 mod json;
 mod limits;
 mod marks;
 mod python;
+mod reads;
+mod steps;
 
 use std::sync::LazyLock;
 
-use environment::environment;
 pub use error::ChatError;
 use marks::Marks;
 use regex::Regex;
@@ -89,11 +93,11 @@ impl ChatTemplate {
     ///
     /// # Errors
     ///
-    /// [`ChatError::Syntax`].
+    /// [`ChatError::Syntax`], and [`ChatError::TooLong`] if its literals are too much to compute.
     pub fn new(source: impl Into<String>) -> Result<Self, ChatError> {
         let source = without_generation(source.into());
         limits::check_words(&source)?;
-        limits::with_room(|| Ok(environment('\0').template_from_str(&source).map(drop)?))?;
+        environment::render(&source, None, '\0')?;
         Ok(Self { source })
     }
 
@@ -101,7 +105,7 @@ impl ChatTemplate {
     ///
     /// # Errors
     ///
-    /// [`ChatError::Missing`] if the file has none, and [`ChatError::Syntax`].
+    /// [`ChatError::Missing`] if the file has none, and as for [`new`](Self::new).
     pub fn of(model: &Model) -> Result<Self, ChatError> {
         Self::new(model.chat_template().ok_or(ChatError::Missing)?)
     }
@@ -184,8 +188,8 @@ impl ChatTemplate {
         ] {
             context.insert(name.into(), text(token).unwrap_or_default().into());
         }
-        let context = python::data(context.into(), marks.mark())?;
-        let rendered = environment::render(&self.source, context, marks.mark())?;
+        let context = data::data(context.into(), marks.mark())?;
+        let rendered = environment::render(&self.source, Some(context), marks.mark())?;
         Ok((rendered, marks))
     }
 }

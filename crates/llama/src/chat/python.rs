@@ -1,14 +1,11 @@
 //! Values as Python writes them: lists and dictionaries print as its `repr`.
 
 use std::fmt::{self, Write};
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use minijinja::value::{DynObject, Enumerator, Object, ObjectRepr, ValueKind};
+use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, Value};
 use regex::Regex;
-use serde_json::Value as Json;
-
-use super::error::ChatError;
 
 /// Lists in lists that a template may be given or print: each takes some of the program's stack.
 pub(super) const MAX_DEPTH: usize = 256;
@@ -115,59 +112,5 @@ fn write_float(out: &mut impl Write, value: &Value) -> fmt::Result {
             write!(out, "{digits}e{sign}{:02}", exponent.unsigned_abs())
         }
         _ => write!(out, "{number:?}"),
-    }
-}
-
-/// What a template is given, as lists and dictionaries whose text is Python's wherever the template asks for it.
-pub(super) fn data(json: Json, mark: char) -> Result<Value, ChatError> {
-    data_at(json, mark, 0)
-}
-
-fn data_at(json: Json, mark: char, depth: usize) -> Result<Value, ChatError> {
-    if depth > MAX_DEPTH {
-        let reason = format!("it has more than {MAX_DEPTH} lists in each other");
-        return Err(ChatError::data(reason));
-    }
-    let inner = |item| data_at(item, mark, depth + 1);
-    let value: Value = match json {
-        Json::Array(items) => {
-            let items: Result<Vec<Value>, _> = items.into_iter().map(inner).collect();
-            items?.into()
-        }
-        Json::Object(entries) => {
-            let entries = entries
-                .into_iter()
-                .map(|(key, item)| Ok((key, inner(item)?)));
-            entries.collect::<Result<Value, ChatError>>()?
-        }
-        scalar => return Ok(Value::from_serialize(scalar)),
-    };
-    let object = value.as_object().cloned();
-    Ok(object.map_or(value, |object| Value::from_object(Data { object, mark })))
-}
-
-/// A list or a dictionary.
-#[derive(Debug)]
-struct Data {
-    object: DynObject,
-    mark: char,
-}
-
-impl Object for Data {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        self.object.repr()
-    }
-
-    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        self.object.get_value(key)
-    }
-
-    fn enumerate(self: &Arc<Self>) -> Enumerator {
-        self.object.enumerate()
-    }
-
-    fn render(self: &Arc<Self>, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let value = Value::from_dyn_object(Arc::clone(self));
-        write_str(out, &value, self.mark).map_err(|_| fmt::Error)
     }
 }

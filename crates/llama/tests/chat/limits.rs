@@ -13,7 +13,7 @@ fn templates_that_loop_or_write_without_end_are_stopped() {
     let writes = "{% for a in range(9999) %}{{ 'long' * 9999 }}{% endfor %}";
     assert!(matches!(fails(writes), ChatError::TooLong));
     let huge = "{{ 'x' * 99999999999999 }}";
-    assert!(matches!(fails(huge), ChatError::Failed { .. }));
+    assert!(matches!(fails(huge), ChatError::TooLong));
 }
 
 /// Each would end the program: for want of memory, or because a capacity overflows.
@@ -107,7 +107,8 @@ fn steps_make_no_more_than_a_budget_together() {
     ] {
         let rendered = template(&source).render(&tokenizer, &[], &ChatOptions::default());
         let shown = &source[..source.len().min(200)];
-        let is_refused = matches!(rendered, Err(ChatError::TooLong));
+        // What makes a text may read one as long.
+        let is_refused = matches!(rendered, Err(ChatError::TooLong | ChatError::TooManySteps));
         assert!(is_refused, "{shown}: {:?}", rendered.map(|text| text.len()));
     }
 }
@@ -132,8 +133,7 @@ fn lists_hold_neither_themselves_nor_too_many() {
         "ns.x = [ns.x, ns.x]",
         "ns.x = ([0] * 99999999)|list",
     ] {
-        let rendered = template(&make(step)).render(&tokenizer, &[], &ChatOptions::default());
-        let error = rendered.unwrap_err().to_string();
+        let error = fails(&make(step)).to_string();
         let is_named = [
             " in each other",
             "a namespace is in",
@@ -149,9 +149,9 @@ fn lists_hold_neither_themselves_nor_too_many() {
             .contains("file too large")
     );
     let fine = "{% set ns = namespace(l=[], n=0) %}{% for i in range(3) %}{% set ns.l = ns.l + [[i]] %}\
-        {% set ns.n = ns.n + ns.l|length %}{% endfor %}{{ ns.l }}{{ ns.n }}{{ [1] ~ 'a' }}";
+        {% set ns.n = ns.n + ns.l|length %}{% endfor %}{{ ns.l }}{{ ns.n }}{{ [1] ~ 'a' }}{{ ['b', ns.n] ~ '' }}";
     let text = template(fine).render(&tokenizer, &[], &ChatOptions::default());
-    assert_eq!(text.unwrap(), "[[0], [1], [2]]6[1]a");
+    assert_eq!(text.unwrap(), "[[0], [1], [2]]6[1]a['b', 6]");
 }
 
 #[test]

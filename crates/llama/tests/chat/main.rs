@@ -1,6 +1,7 @@
 //! Chat templates: texts as `transformers` renders them (`data/chat/golden.py`), control tokens, and templates that fail.
 
 mod limits;
+mod work;
 
 use metal_bridge_llama::chat::{ChatError, ChatOptions, ChatTemplate, Message};
 use metal_bridge_llama::gguf::{Array, Gguf, GgufWriter, Value};
