@@ -278,11 +278,8 @@ const std::vector<std::string> uncomputed = {
 
 /* Each operand in a branch, beside a variable that has its value: what it gives, what the variable gives, and what the
  * lane itself computes. */
-std::string operand_kernel(std::string name, const std::string &operand) {
-    return "kernel void " + name +
-           "(device const int *in [[buffer(0)]], device int *out [[buffer(1)]], uint i [[thread_position_in_grid]],\n"
-           "uint lane [[thread_index_in_simdgroup]]) {\n"
-           "int s = in[i], n = 0, m = 0;\nint u = int(lane);\nfloat f = s * 0.25f;\nfloat4 v(s, u, 3, f);\nuint4 w(s, u, 3, 4);\n"
+std::string operand_block(const std::string &operand) {
+    return "int s = in[i], n = 0, m = 0;\nint u = int(lane);\nfloat f = s * 0.25f;\nfloat4 v(s, u, 3, f);\nuint4 w(s, u, 3, 4);\n"
            "both p = {s, f};\nint a[2] = {s, u};\nauto q = in + i;\nthread int &r = u;\nconstexpr int k = 5;\n"
            "if (lane % 4 != 2) {\nn = code(simd_shuffle_xor(" +
            operand +
@@ -295,7 +292,12 @@ std::string operand_kernel(std::string name, const std::string &operand) {
            ");\n"
            "s = in[i]; u = int(lane);\nint x = 0;\n"
            "if (lane % 4 != 2) x = simd_shuffle_xor(own, 1);\n"
-           "out[i * 4] = n; out[i * 4 + 1] = x; out[i * 4 + 2] = own; out[i * 4 + 3] = m;\n}\n";
+           "out[i * 4] = n; out[i * 4 + 1] = x; out[i * 4 + 2] = own; out[i * 4 + 3] = m;\n";
+}
+
+std::string silent_block(const std::string &code) {
+    return "int s = 0, t = 0;\n{" + code + "}\nt = simd_sum(1) + 100 * quad_sum(1);\nif (lane % 8 < 4) {\n{" + code +
+           "}\nt += 1000 * simd_sum(1);\n}\nt += 100000 * simd_sum(1);\nout[i] = s < 0 ? in[i] : t;\n";
 }
 
 std::vector<int> run(metal_program &program, const char *name, std::vector<int> in) {
@@ -304,26 +306,47 @@ std::vector<int> run(metal_program &program, const char *name, std::vector<int> 
     return out;
 }
 
-void check_operands(std::vector<int> in) {
-    std::string text = operand_declarations;
-    for (std::size_t k = 0; k < computed.size(); ++k)
-        text += operand_kernel("computed" + std::to_string(k), computed[k]);
-    for (std::size_t k = 0; k < uncomputed.size(); ++k)
-        text += operand_kernel("uncomputed" + std::to_string(k), uncomputed[k]);
-    metal_program program(text);
-    for (std::size_t k = 0; k < computed.size() + uncomputed.size(); ++k) {
-        const bool known = k < computed.size();
-        const std::string &operand = known ? computed[k] : uncomputed[k - computed.size()];
-        const std::string name =
-            known ? "computed" + std::to_string(k) : "uncomputed" + std::to_string(k - computed.size());
-        std::vector<int> out(in.size() * 4);
-        CHECK(launch(program.kernel(name)).buffer(0, in).buffer(1, out).run({uint32_t(in.size())}, {64}).empty());
+/* What the blocks of kernels give that are run one after the other, each with an `out` of its own. Kernels of eight
+ * take half of the time that one for each block would. */
+std::vector<std::vector<int>> run_blocks(const std::string &declarations, const std::vector<std::string> &blocks,
+                                         std::vector<int> in, std::size_t outputs) {
+    constexpr std::size_t most = 8;
+    const std::size_t length = in.size() * outputs;
+    std::string source = declarations;
+    for (std::size_t k = 0; k < blocks.size(); ++k) {
+        if (k % most == 0)
+            source += "kernel void blocks" + std::to_string(k / most) +
+                      "(device const int *in [[buffer(0)]], device int *out [[buffer(1)]], "
+                      "uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {\n";
+        source += "{\n" + blocks[k] + "}\nout += " + std::to_string(length) + ";\n";
+        if (k % most == most - 1 || k == blocks.size() - 1) source += "}\n";
+    }
+    metal_program program(source);
+    std::vector<std::vector<int>> results;
+    for (std::size_t first = 0; first < blocks.size(); first += most) {
+        const std::size_t count = std::min(most, blocks.size() - first);
+        std::vector<int> out(length * count);
+        launch work(program.kernel("blocks" + std::to_string(first / most)));
+        CHECK(work.buffer(0, in).buffer(1, out).run({uint32_t(in.size())}, {64}).empty());
+        for (std::size_t k = 0; k < count; ++k)
+            results.emplace_back(out.data() + length * k, out.data() + length * (k + 1));
+    }
+    return results;
+}
+
+void check_operands(const std::vector<int> &in) {
+    std::vector<std::string> operands = computed, blocks;
+    operands.insert(operands.end(), uncomputed.begin(), uncomputed.end());
+    for (const std::string &operand : operands) blocks.push_back(operand_block(operand));
+    const std::vector<std::vector<int>> results = run_blocks(operand_declarations, blocks, in, 4);
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+        const std::vector<int> &out = results[k];
         bool right = true;
         for (std::size_t i = 0; i < in.size(); ++i) {
-            const bool taken = known || i % 4 != 3;
+            const bool taken = k < computed.size() || i % 4 != 3;
             right = right && out[i * 4] == (taken ? out[i * 4 + 1] : out[i * 4 + 2]);
         }
-        if (!CHECK(right)) std::printf("%s\n", operand.c_str());
+        if (!CHECK(right)) std::printf("%s\n", operands[k].c_str());
     }
 }
 
@@ -364,19 +387,12 @@ int main() {
     const std::vector<int> swizzles = run(program, "swizzle", in);
     for (uint32_t i = 0; i < 128; ++i)
         CHECK(swizzles[i] == int(6 * (i % 4)) + (i % 2 ? in[i ^ 2] * in[i ^ 2] + 2 * in[i / 32 * 32 + 1] : 0) + 4);
-    std::string kernels = silent_function;
-    for (std::size_t k = 0; k < silent.size(); ++k)
-        kernels += "kernel void silent" + std::to_string(k) +
-                   "(device const int *in [[buffer(0)]], device int *out [[buffer(1)]], "
-                   "uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {\n"
-                   "int s = 0, t = 0;\n{" +
-                   silent[k] + "}\nt = simd_sum(1) + 100 * quad_sum(1);\nif (lane % 8 < 4) {\n{" + silent[k] +
-                   "}\nt += 1000 * simd_sum(1);\n}\nt += 100000 * simd_sum(1);\nout[i] = s < 0 ? in[i] : t;\n}\n";
-    metal_program silently(kernels);
+    std::vector<std::string> blocks;
+    for (const std::string &code : silent) blocks.push_back(silent_block(code));
+    const std::vector<std::vector<int>> silently = run_blocks(silent_function, blocks, in, 1);
     for (std::size_t k = 0; k < silent.size(); ++k) {
-        const std::vector<int> out = run(silently, ("silent" + std::to_string(k)).c_str(), in);
         bool together = true;
-        for (uint32_t i = 0; i < 128; ++i) together = together && out[i] == 3200432 + (i % 8 < 4 ? 16000 : 0);
+        for (uint32_t i = 0; i < 128; ++i) together = together && silently[k][i] == 3200432 + (i % 8 < 4 ? 16000 : 0);
         if (!CHECK(together)) std::printf("%s\n", silent[k].c_str());
     }
     check_operands(in);

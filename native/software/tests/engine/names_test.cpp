@@ -248,12 +248,11 @@ int main() {
         const std::string call = "r = apply(" + name + ", 1);";
         codes.push_back("if (lane < 8) " + call + " else " + call);
     }
-    for (const way &w : passes) {
+    for (const way &w : passes)
         if (*w.helpers == '\0')
             codes.emplace_back(w.code);
         else
             check(passing + w.helpers, {w.code});
-    }
     check_together(passing, codes);
     check_together(placing, lvalues);
     std::vector<std::string> without_objects, with_objects;
