@@ -88,6 +88,7 @@ const BENCH: &[Choice] = &[
     ("--prompt-tokens", NUMBERS),
     ("-n", NUMBERS),
     ("--depths", NUMBERS),
+    ("--parallel", &["1,2", "0", "257", "x"]),
     ("--repetitions", &["1", "0", "x"]),
     ("--synthetic", &["llama"]),
     ("--device", NUMBERS),

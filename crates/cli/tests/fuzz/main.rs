@@ -1,8 +1,9 @@
-//! Seeded fuzzers of what the crate reads from others: GGUF files and command lines. `make fuzz` runs them beside those of
+//! Seeded fuzzers of what the crate reads from others: GGUF files, command lines, and requests of clients. `make fuzz` runs them beside those of
 //! the native code; docs/fuzzing.md says what they look for.
 //!
 //! Usage: fuzz SECONDS SEED [SURFACE]
 
+mod clients;
 mod command_line;
 mod damage;
 mod gguf;
@@ -19,7 +20,11 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRu
 /// Tries cases from a seed for the given time. Returns the number of cases, or the smallest failure found.
 type Surface = fn(Duration, u64) -> Result<u64, String>;
 
-const SURFACES: [(&str, Surface); 2] = [("gguf", gguf::fuzz), ("command-line", command_line::fuzz)];
+const SURFACES: [(&str, Surface); 3] = [
+    ("gguf", gguf::fuzz),
+    ("command-line", command_line::fuzz),
+    ("clients", clients::fuzz),
+];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();

@@ -194,7 +194,11 @@ fn texts_at_once_are_those_one_after_the_other() {
     assert_eq!(at_once, in_turn);
 
     let metrics = server.request("GET /metrics", b"");
-    assert!(metrics.head.contains("content-type: text/plain; version=0.0.4"));
+    assert!(
+        metrics
+            .head
+            .contains("content-type: text/plain; version=0.0.4")
+    );
     let tokens = |choices: &Value| {
         let tokens = &choices[0]["logprobs"]["tokens"];
         tokens.as_array().unwrap().len()
