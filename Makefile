@@ -133,7 +133,7 @@ uninstall-cuda-runtime: ## removes what install-cuda-runtime put below PREFIX
 	$(MAKE) -C crates/cudart uninstall PREFIX="$(abspath $(PREFIX))"
 
 foreign: setup ## compiles, runs and checks the Metal kernels of a package that nobody here wrote
-	cargo run --quiet --bin metal-bridge-foreign -- $(FOREIGN)
+	scripts/foreign-kernels $(FOREIGN)
 
 foreign-ggml: setup-check ## ggml's own Metal backend, unchanged, against its CPU backend (not in CI: builds ggml, some 10 minutes)
 	$(MAKE) -C tests/foreign/ggml run
