@@ -1,4 +1,5 @@
-//! The rules that the handles leave to the compiler: each case breaks one, and has to be refused for it.
+//! The rules that the handles leave to the compiler: each case breaks one, and has to be refused for it. What keeps them has
+//! compiled with the library of this package. A case that compiles here would have trybuild generate code for all packages.
 
 use std::process::Command;
 use std::{env, fs};
@@ -9,7 +10,6 @@ const RECORDED_WITH: &str = "rustc 1.95.";
 #[test]
 fn what_breaks_the_rules_does_not_compile() {
     let cases = trybuild::TestCases::new();
-    cases.pass("cases/within_the_rules.rs");
     let version = Command::new("rustc")
         .arg("--version")
         .output()

@@ -1,15 +1,19 @@
-//! What the other cases do, done right.
+//! What the cases do, done right.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use metal_bridge::memory::{Download, Memory, Owned, Rows, Staged, TransferQueue, Values};
 use metal_bridge::{
-    Buffer, CommandQueue, ComputePipeline, Device, DispatchType, Function, Library, ReadGuard, Result,
-    SharedEvent, Submission, WeakSharedEvent, WriteGuard,
+    Buffer, CommandQueue, ComputePipeline, Device, DispatchType, Function, Library, ReadGuard,
+    Result, SharedEvent, Submission, WeakSharedEvent, WriteGuard,
 };
 
-fn encode(queue: &CommandQueue, pipeline: &ComputePipeline, buffer: &Buffer) -> Result<Submission> {
+pub fn encode(
+    queue: &CommandQueue,
+    pipeline: &ComputePipeline,
+    buffer: &Buffer,
+) -> Result<Submission> {
     let mut commands = queue.command_buffer()?;
     let mut first = commands.compute_command_encoder(DispatchType::Serial)?;
     first.set_compute_pipeline_state(pipeline)?;
@@ -24,7 +28,11 @@ fn encode(queue: &CommandQueue, pipeline: &ComputePipeline, buffer: &Buffer) -> 
     commands.commit()
 }
 
-fn transfer(transfers: &TransferQueue, buffer: &Buffer, values: Arc<[f32]>) -> Result<Vec<f32>> {
+pub fn transfer(
+    transfers: &TransferQueue,
+    buffer: &Buffer,
+    values: Arc<[f32]>,
+) -> Result<Vec<f32>> {
     let mut output = vec![0.0f32; 4];
     let mut batch = transfers.batch()?;
     batch.copy(&[1.0f32; 4], buffer.at(0))?;
@@ -51,10 +59,9 @@ fn transfer(transfers: &TransferQueue, buffer: &Buffer, values: Arc<[f32]>) -> R
 
 fn shared<T: Send + Sync>() {}
 
-fn main() {
+pub fn share() {
     shared::<(Device, CommandQueue, Buffer, ComputePipeline, Submission)>();
     shared::<(Library, Function, SharedEvent, WeakSharedEvent)>();
     shared::<(Memory, TransferQueue, Download<Vec<f32>>)>();
     shared::<(ReadGuard<'static, f32>, WriteGuard<'static, f32>)>();
-    let _ = (encode, transfer);
 }
