@@ -79,7 +79,9 @@ fn a_long_claim_in_c_is_found() {
 fn names_of_tests_are_short() {
     let mut long = Vec::new();
     for folder in ["src", "crates", "tests"] {
-        for (path, text) in &Sources::read(folder).0 {
+        let sources = Sources::read(folder).0;
+        // Parsing takes long.
+        for (path, text) in sources.iter().filter(|(_, text)| text.contains("test]")) {
             let names = long_names(text).unwrap_or_else(|e| panic!("{folder}/{path:?}: {e}"));
             long.extend(
                 names

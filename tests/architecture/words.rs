@@ -1,5 +1,7 @@
 //! Words that the field has a name for: identifiers, comments and messages have that name.
 
+use std::collections::BTreeSet;
+
 use crate::files::{self, Files};
 
 /// The folders where command buffers and transfers take slots, and their tests; and where memory is an address range.
@@ -78,7 +80,9 @@ fn words(line: &str) -> Vec<String> {
         if !continues {
             words.push(String::new());
         }
-        if letter.is_alphabetic() || !joins(letter) {
+        if letter.is_ascii_alphabetic() {
+            words.last_mut().unwrap().push(letter.to_ascii_lowercase());
+        } else if letter.is_alphabetic() || !joins(letter) {
             words.last_mut().unwrap().extend(letter.to_lowercase());
         }
         before = letter;
@@ -94,6 +98,8 @@ fn joins(sign: char) -> bool {
 
 fn private_words(files: &Files) -> Vec<String> {
     let mut found = Vec::new();
+    let first = |phrase: &'static str| phrase.split(' ').next().unwrap();
+    let firsts: BTreeSet<&str> = WORDS.map(|(private, ..)| first(private)).into();
     for (path, text) in files {
         let of_line = |(index, line)| words(line).into_iter().map(move |word| (index + 1, word));
         // The folder that is a user's home.
@@ -101,7 +107,11 @@ fn private_words(files: &Files) -> Vec<String> {
             .iter()
             .fold(text.clone(), |text, home| text.replace(home, ""));
         let words: Vec<(usize, String)> = text.lines().enumerate().flat_map(of_line).collect();
-        for (start, (line, _)) in words.iter().enumerate() {
+        for (start, (line, word)) in words.iter().enumerate() {
+            // Nearly all words begin nothing.
+            if !firsts.contains(singular(word)) {
+                continue;
+            }
             let said = words[start..].iter().map(|(_, word)| word.as_str());
             for (private, instead, folders) in WORDS {
                 let is_said = begins_with(said.clone(), private);
@@ -114,11 +124,15 @@ fn private_words(files: &Files) -> Vec<String> {
     found
 }
 
+fn singular(word: &str) -> &str {
+    word.strip_suffix('s').unwrap_or(word)
+}
+
 /// Whether the first of these words are the private ones, or the first of them with an `s`.
 fn begins_with<'a>(mut words: impl Iterator<Item = &'a str>, private: &str) -> bool {
     let mut rest = private.split(' ');
     let first = rest.next().zip(words.next());
-    first.is_some_and(|(private, word)| word.strip_suffix('s').unwrap_or(word) == private)
+    first.is_some_and(|(private, word)| singular(word) == private)
         && rest.all(|private| {
             words
                 .next()
