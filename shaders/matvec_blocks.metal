@@ -1,13 +1,69 @@
-// y[m, n] = x[m, k] . W[n, k]^T for one or a few rows of x and quantized weights, each lane on rows of its own: for
-// devices that run lanes one after another. A lane unpacks blocks into scalars, and the compiler makes vectors of the
-// loops over these. GPUs run `matvec` instead. Every device runs `matvec` for f32 and f16.
+// y[m, n] = x[m, k] . W[n, k]^T for few rows of x, each lane on rows of W of its own: for devices that run lanes one
+// after another. GPUs run `matvec` instead.
+//
+// A lane unpacks a step of its rows as floats once, and multiplies it with every row of x that it has. An element of y is
+// the same bits whatever the other rows of x are: all kernels add up its terms by `multiply` and `total`, in one order.
 #include "product.h"
 #include "weights.h"
 
-constant constexpr uint rows_per_lane = 4;
+// Elements of a row of W that a lane unpacks at a time: the formats' blocks divide it.
+constant constexpr uint step_elements = 512;
+// Sums of an element of y side by side, each of every sixteenth term.
+constant constexpr uint width = 16;
 
-// Each lane owns four rows of W against `Columns` rows of x.
-template <typename W, uint Columns>
+// Adds the products of `count` elements, whole blocks, of `Rows` rows of W with `Columns` rows of x. Every loop but that
+// over the blocks is unrolled, so that the sums stay in registers: two rows by two columns fill half of those that
+// processors with 16 registers of 32 bytes have, and so many sums are enough to hide the time of an addition.
+template <uint Rows, uint Columns, uint MaxColumns, typename Elements>
+inline void multiply(thread float *sums, const thread Elements *rows, device const float *const thread *columns,
+                     uint count) {
+    float sum[Rows][Columns][width];
+    #pragma clang loop unroll(full)
+    for (uint r = 0; r < Rows; r++) {
+        #pragma clang loop unroll(full)
+        for (uint i = 0; i < Columns * width; i++) {
+            sum[r][i / width][i % width] = (sums + r * MaxColumns * width)[i];
+        }
+    }
+    // A vector holds elements of one block: vectors across blocks would gather them.
+    #pragma clang loop unroll(disable) vectorize(disable)
+    for (uint block = 0; block < count; block += block_elements) {
+        #pragma clang loop unroll(full)
+        for (uint part = 0; part < block_elements; part += width) {
+            #pragma clang loop unroll(full)
+            for (uint c = 0; c < Columns; c++) {
+                device const float *column = columns[c] + block + part;
+                #pragma clang loop unroll(full)
+                for (uint r = 0; r < Rows; r++) {
+                    Elements row = rows[r] + block + part;
+                    #pragma clang loop unroll(full)
+                    for (uint i = 0; i < width; i++) {
+                        sum[r][c][i] = fma(widen(row[i]), column[i], sum[r][c][i]);
+                    }
+                }
+            }
+        }
+    }
+    #pragma clang loop unroll(full)
+    for (uint r = 0; r < Rows; r++) {
+        #pragma clang loop unroll(full)
+        for (uint i = 0; i < Columns * width; i++) {
+            (sums + r * MaxColumns * width)[i] = sum[r][i / width][i % width];
+        }
+    }
+}
+
+inline float total(thread const float *sums) {
+    float result = 0.0f;
+    #pragma clang loop unroll(full)
+    for (uint i = 0; i < width; i++) {
+        result += sums[i];
+    }
+    return result;
+}
+
+// Each lane owns `Rows` rows of W against up to `MaxColumns` rows of x, `Columns` of these at a time.
+template <typename W, uint Rows, uint Columns, uint MaxColumns>
 kernel void matvec_blocks(constant ProductArguments &arguments [[buffer(0)]],
                           device const uchar *weights [[buffer(1)]],
                           device const float *x [[buffer(2)]],
@@ -17,65 +73,66 @@ kernel void matvec_blocks(constant ProductArguments &arguments [[buffer(0)]],
                           uint2 position [[thread_position_in_grid]]) {
     const uint n = arguments.n;
     const uint k = arguments.k;
-    const uint row = position.x * rows_per_lane;
-    const uint column = position.y * Columns;
+    const uint row = position.x * Rows;
+    if (row >= n) {
+        return;
+    }
+    const uint column = position.y * MaxColumns;
+    const uint columns_here = min(MaxColumns, arguments.m - column);
 
     // Past the edges the last row is read again and its result dropped.
     const uint first = first_row(arguments, chosen, column);
-    device const uchar *rows[rows_per_lane];
-    for (uint r = 0; r < rows_per_lane; r++) {
+    device const uchar *rows[Rows];
+    for (uint r = 0; r < Rows; r++) {
         rows[r] = weights + (first + min(row + r, n - 1)) * W::row_bytes(k);
     }
-    device const float *columns[Columns];
-    for (uint c = 0; c < Columns; c++) {
-        columns[c] = x + ulong(row_of_x(arguments, min(column + c, arguments.m - 1))) * k;
-    }
 
-    // Element i of a half meets element i of the other: sixteen sums side by side, added up at the end. Every loop but
-    // that over the blocks is unrolled, so that all of them stay in registers.
-    float sums[Columns][rows_per_lane][half_block];
-    #pragma clang loop unroll(full)
-    for (uint i = 0; i < Columns * rows_per_lane * half_block; i++) {
-        sums[i / (rows_per_lane * half_block)][i / half_block % rows_per_lane][i % half_block] = 0.0f;
-    }
-    // A vector holds elements of one block: vectors across blocks would gather them.
-    #pragma clang loop vectorize(disable)
-    for (uint block = 0; block < k / block_elements; block++) {
-        #pragma clang loop unroll(full)
-        for (uint r = 0; r < rows_per_lane; r++) {
-            const Block w = W::load_block(rows[r], block);
+    float sums[Rows * MaxColumns * width];
+    for (uint r = 0; r < Rows; r++) {
+        for (uint c = 0; c < columns_here; c += Columns) {
             #pragma clang loop unroll(full)
-            for (uint c = 0; c < Columns; c++) {
-                device const float *low = columns[c] + block * block_elements;
-                device const float *high = low + half_block;
-                #pragma clang loop unroll(full)
-                for (uint i = 0; i < half_block; i++) {
-                    sums[c][r][i] = fma(fma(w.low[i], low[i], w.high[i] * high[i]), w.scale, sums[c][r][i]);
+            for (uint i = 0; i < Columns * width; i++) {
+                sums[(r * MaxColumns + c) * width + i] = 0.0f;
+            }
+        }
+    }
+    float unpacked[Rows * step_elements];
+    for (uint step = 0; step < k; step += step_elements) {
+        const uint count = min(step_elements, k - step);
+        typename W::Elements elements[Rows];
+        #pragma clang loop unroll(full)
+        for (uint r = 0; r < Rows; r++) {
+            elements[r] = W::elements(rows[r], step, count, unpacked + r * step_elements);
+        }
+        const uint tail = W::ragged ? count % block_elements : 0;
+        for (uint c = 0; c < columns_here; c += Columns) {
+            device const float *columns[Columns];
+            #pragma clang loop unroll(full)
+            for (uint i = 0; i < Columns; i++) {
+                columns[i] = x + ulong(row_of_x(arguments, min(column + c + i, arguments.m - 1))) * k + step;
+            }
+            multiply<Rows, Columns, MaxColumns>(sums + c * width, elements, columns, count - tail);
+            for (uint i = count - tail; i < count; i++) {
+                for (uint of = 0; of < Rows * Columns; of++) {
+                    const uint r = of / Columns, of_c = of % Columns;
+                    thread float *sum = sums + (r * MaxColumns + c + of_c) * width + i % width;
+                    *sum = fma(widen(elements[r][i]), columns[of_c][i], *sum);
                 }
             }
         }
     }
 
-    #pragma clang loop unroll(full)
-    for (uint c = 0; c < Columns; c++) {
-        #pragma clang loop unroll(full)
-        for (uint r = 0; r < rows_per_lane; r++) {
-            float total = 0.0f;
-            #pragma clang loop unroll(full)
-            for (uint i = 0; i < half_block; i++) {
-                total += sums[c][r][i];
-            }
-            if (row + r < n && column + c < arguments.m) {
-                device float *out = y + ulong(column + c) * n + row + r;
-                *out = finished(arguments, total, bias, first + row + r, out);
-            }
+    for (uint r = 0; r < Rows && row + r < n; r++) {
+        for (uint c = 0; c < columns_here; c++) {
+            device float *out = y + ulong(column + c) * n + row + r;
+            *out = finished(arguments, total(sums + (r * MaxColumns + c) * width), bias, first + row + r, out);
         }
     }
 }
 
-typedef decltype(matvec_blocks<Q8_0, 1>) matvec_kernel;
+typedef decltype(matvec_blocks<Q8_0, 1, 1, 1>) matvec_kernel;
 
 #define MATVEC_BLOCKS(name, W)                                                                                         \
-    template [[host_name("matvec_blocks_" #name "_1")]] kernel matvec_kernel matvec_blocks<W, 1>;                      \
-    template [[host_name("matvec_blocks_" #name "_4")]] kernel matvec_kernel matvec_blocks<W, 4>;
-EACH_BLOCK_FORMAT(MATVEC_BLOCKS)
+    template [[host_name("matvec_blocks_" #name "_1")]] kernel matvec_kernel matvec_blocks<W, 1, 1, 1>;                \
+    template [[host_name("matvec_blocks_" #name "_32")]] kernel matvec_kernel matvec_blocks<W, 2, 2, 32>;
+EACH_FORMAT(MATVEC_BLOCKS)

@@ -6,7 +6,8 @@
 //   load(row, chunk)    those 16 elements
 //   ragged              whether a row may end inside a chunk; then load_tail(row, chunk, count) reads `count` elements
 //                       and gives zeros for the rest
-//   load_block(row, i)  elements 32 * i and on, if the format has blocks
+//   unpack(row, first, count, elements)
+//                       elements first to first + count - 1 as floats, of whole blocks
 //
 // Loads of several elements go through packed vector types: four elements wide whatever the alignment of the row.
 #ifndef METAL_BRIDGE_WEIGHTS_H

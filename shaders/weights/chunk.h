@@ -1,4 +1,4 @@
-// What a format of weights gives kernels: 16 elements of a row as vectors, or a block of 32 as scalars.
+// What a format of weights gives kernels: 16 elements of a row as vectors, or many as floats.
 #ifndef METAL_BRIDGE_WEIGHTS_CHUNK_H
 #define METAL_BRIDGE_WEIGHTS_CHUNK_H
 
@@ -16,13 +16,10 @@ struct Chunk {
     float4 scaled(uint i) const { return v[i] * scale; }
 };
 
-// 32 elements that follow each other, as scalars: element i is low[i] * scale, element 16 + i high[i] * scale.
+// Formats with blocks have blocks of so many elements, or of a multiple.
 constant constexpr uint block_elements = 32;
-constant constexpr uint half_block = block_elements / 2;
-struct Block {
-    float low[half_block];
-    float high[half_block];
-    float scale;
-};
+
+// A loop over elements that lie side by side, as vectors. Unrolled ones are often left as scalars.
+#define UNPACK_LOOP _Pragma("clang loop vectorize(assume_safety) unroll(disable)")
 
 #endif

@@ -42,6 +42,10 @@ template <typename T, typename Packed4> struct Floats {
         for (uint i = 0; i < 4; i++) result.v[i] = widen(source[i]);
         return result;
     }
+    typedef device const T *Elements;
+    static Elements elements(device const uchar *row, uint first, uint, thread float *) {
+        return (device const T *)row + first;
+    }
     static Chunk load_tail(device const uchar *row, uint chunk, uint count) {
         return load_some((device const T *)row + chunk * chunk_elements, count);
     }

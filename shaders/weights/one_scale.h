@@ -22,16 +22,16 @@ struct Q8_0 {
         return result;
     }
     static Chunk load_tail(device const uchar *row, uint chunk, uint) { return load(row, chunk); }
-    static Block load_block(device const uchar *row, uint index) {
-        device const uchar *block = row + ulong(index) * block_bytes;
-        device const char *quants = (device const char *)(block + 2);
-        Block result;
-        result.scale = float(*(device const half *)block);
-        for (uint i = 0; i < half_block; i++) {
-            result.low[i] = float(quants[i]);
-            result.high[i] = float(quants[i + half_block]);
+    typedef thread const float *Elements;
+    METAL_FUNC static Elements elements(device const uchar *row, uint first, uint count, thread float *unpacked) {
+        for (uint done = 0; done < count; done += block_elements) {
+            device const uchar *block = row + ulong((first + done) / block_elements) * block_bytes;
+            device const char *quants = (device const char *)(block + 2);
+            const float scale = float(*(device const half *)block);
+            UNPACK_LOOP
+            for (uint i = 0; i < block_elements; i++) (unpacked + done)[i] = float(quants[i]) * scale;
         }
-        return result;
+        return unpacked;
     }
 };
 
@@ -58,16 +58,19 @@ struct Q4_0 {
         return result;
     }
     static Chunk load_tail(device const uchar *row, uint chunk, uint) { return load(row, chunk); }
-    static Block load_block(device const uchar *row, uint index) {
-        device const uchar *block = row + ulong(index) * block_bytes;
-        device const uchar *quants = block + 2;
-        Block result;
-        result.scale = float(*(device const half *)block);
-        for (uint i = 0; i < half_block; i++) {
-            result.low[i] = float(int(quants[i] & 15) - 8);
-            result.high[i] = float(int(quants[i] >> 4) - 8);
+    typedef thread const float *Elements;
+    METAL_FUNC static Elements elements(device const uchar *row, uint first, uint count, thread float *unpacked) {
+        for (uint done = 0; done < count; done += block_elements) {
+            device const uchar *block = row + ulong((first + done) / block_elements) * block_bytes;
+            const float scale = float(*(device const half *)block);
+            thread float *low = unpacked + done, *high = low + chunk_elements;
+            UNPACK_LOOP
+            for (uint i = 0; i < chunk_elements; i++) {
+                low[i] = float(int((block + 2)[i] & 15) - 8) * scale;
+                high[i] = float(int((block + 2)[i] >> 4) - 8) * scale;
+            }
         }
-        return result;
+        return unpacked;
     }
 };
 

@@ -35,20 +35,25 @@ template <typename Format> struct Unpacked {
         return result;
     }
     static Chunk load_tail(device const uchar *row, uint chunk, uint) { return load(row, chunk); }
-    METAL_FUNC static Block load_block(device const uchar *row, uint index) {
-        constexpr uint blocks = parts / 2;
-        device const uchar *block = row + ulong(index / blocks) * Format::bytes;
-        const uint part = index % blocks * 2;
-        Block result;
-        result.scale = 1.0f;
-        const float low_scale = Format::scale(block, part), low_offset = Format::offset(block, part);
-        const float high_scale = Format::scale(block, part + 1), high_offset = Format::offset(block, part + 1);
+    typedef thread const float *Elements;
+    METAL_FUNC static Elements elements(device const uchar *row, uint first, uint count, thread float *unpacked) {
+        for (uint done = 0; done < count; done += Format::elements) {
+            device const uchar *block = row + ulong((first + done) / Format::elements) * Format::bytes;
+            // Of parts that are constants the compiler knows the shifts.
+            float scales[parts], offsets[parts];
 #pragma clang loop unroll(full)
-        for (uint i = 0; i < half_block; i++) {
-            result.low[i] = fma(Format::quant(block, part, i), low_scale, low_offset);
-            result.high[i] = fma(Format::quant(block, part + 1, i), high_scale, high_offset);
+            for (uint part = 0; part < parts; part++) {
+                scales[part] = Format::scale(block, part);
+                offsets[part] = Format::offset(block, part);
+            }
+            for (uint part = 0; part < parts; part++) {
+                thread float *to = unpacked + done + part * chunk_elements;
+                const float scale = scales[part], offset = offsets[part];
+                UNPACK_LOOP
+                for (uint i = 0; i < chunk_elements; i++) to[i] = fma(Format::quant(block, part, i), scale, offset);
+            }
         }
-        return result;
+        return unpacked;
     }
 };
 

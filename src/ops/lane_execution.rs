@@ -21,6 +21,14 @@ impl LaneExecution {
         }
     }
 
+    /// Up to this many rows of activations the kernels for few rows make a product with weights faster than simdgroup matrices.
+    pub(super) fn most_rows_for_vectors(self) -> usize {
+        match self {
+            LaneExecution::Lockstep => 8,
+            LaneExecution::InTurn => 64,
+        }
+    }
+
     /// Elements of a block of `shaders/tensor/tensor.h`: what registers hold, or what makes a vector loop.
     pub(super) fn block(self) -> usize {
         match self {

@@ -8,10 +8,15 @@ impl Ops {
     /// `y = x . W^T`: `x` is `[m, weight.columns()]`, `y` is `[m, weight.rows()]`, both f32.
     ///
     /// For up to 8 rows this runs a kernel `matvec_*`, whose time is that of reading the weights. If the device runs lanes one
-    /// after another ([`LaneExecution::InTurn`](super::LaneExecution::InTurn)), it runs `matvec_blocks_*` instead for formats with
-    /// blocks. For more rows it runs `matmul_*`, which uses simdgroup matrices. On a device without simdgroup matrices the kernels for few rows take any
-    /// number of rows, four at a time. The arithmetic is f32 in all of them. The kernels for few rows multiply a block's sum by
-    /// its scale, and not each term, for Q8_0 and Q4_0: the sum of `x` times the block's whole numbers must be finite.
+    /// after another ([`LaneExecution::InTurn`](super::LaneExecution::InTurn)), it runs `matvec_blocks_*` instead, for up to 64
+    /// rows. For more rows it runs `matmul_*`, which uses simdgroup matrices. On a device without simdgroup matrices the kernels
+    /// for few rows take any number of rows. [`Ops::with_product_kernels`] fixes the kernels for any number of rows.
+    ///
+    /// A row of `y` has the same bits whatever the other rows of `x` are, and however many they are, as long as the same kind of
+    /// kernels makes it: see [`ProductKernels`](super::ProductKernels).
+    ///
+    /// The arithmetic is f32 in all kernels. Those named `matvec_*` multiply a block's sum by its scale, and not each term, for
+    /// Q8_0 and Q4_0: the sum of `x` times the block's whole numbers must be finite.
     ///
     /// # Errors
     ///

@@ -90,6 +90,8 @@ impl fmt::Debug for Ops {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ops")
             .field("device", self.device())
+            .field("lanes", &self.lanes)
+            .field("products", &self.products)
             .finish_non_exhaustive()
     }
 }

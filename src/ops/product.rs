@@ -9,12 +9,15 @@ use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
 use crate::ops::{LaneExecution, LaunchTarget, Ops, ProductKernels, View, Weight, WeightType};
 
-/// Up to this many rows of x the matrix-vector kernels are used: they read the weights once for four rows.
-const MATVEC_MAX_ROWS: usize = 8;
-/// Rows of weights that a lane of `matvec` or `matvec_blocks` works on.
-const MATVEC_ROWS_PER_LANE: usize = 4;
+/// Lanes of a threadgroup of `matvec`, and the rows of weights and of activations that they work on.
+const MATVEC_LANES: usize = 2 * SIMD_WIDTH;
+const MATVEC_ROWS: usize = 2 * 4;
+const MATVEC_COLUMNS: [usize; 2] = [1, 4];
 /// Lanes of a threadgroup of `matvec_blocks`: few, so that the threadgroups of small weights suffice for all cores.
 const MATVEC_BLOCKS_LANES: usize = 16;
+/// Rows of weights and of activations that a lane of `matvec_blocks` works on.
+const MATVEC_BLOCKS_ROWS: [usize; 2] = [1, 2];
+const MATVEC_BLOCKS_COLUMNS: [usize; 2] = [1, 32];
 /// Rows of weights of a tile of `matmul`, and its threads.
 const MATMUL_TILE_ROWS: usize = 64;
 const MATMUL_THREADS: usize = 64;
@@ -85,29 +88,6 @@ pub(super) struct Chosen<'a> {
     pub products_of_x: usize,
 }
 
-/// How `matvec` spreads over a device.
-#[derive(Debug, Clone, Copy)]
-struct MatvecTuning {
-    /// Lanes that share a row of weights.
-    lanes_per_row: usize,
-    simdgroups: usize,
-}
-
-impl MatvecTuning {
-    fn of(lanes: LaneExecution) -> MatvecTuning {
-        match lanes {
-            LaneExecution::Lockstep => MatvecTuning {
-                lanes_per_row: SIMD_WIDTH,
-                simdgroups: 2,
-            },
-            LaneExecution::InTurn => MatvecTuning {
-                lanes_per_row: 1,
-                simdgroups: 1,
-            },
-        }
-    }
-}
-
 impl Ops {
     /// Encodes a product.
     pub(super) fn product(
@@ -173,10 +153,7 @@ impl Ops {
             Constant::Bool(3, chosen.is_some()),
         ];
         let (kernel, grid) = if chosen.is_some() || self.is_for_vectors(m) {
-            let columns = if m == 1 || chosen.is_some() { 1 } else { 4 };
-            let (kernel, lanes, rows) = self.matvec(weight.kind(), columns);
-            let groups = Size::new(n.div_ceil(rows), m.div_ceil(columns), 1);
-            (kernel, Grid::of_lanes(groups, lanes))
+            self.matvec(weight.kind(), m, n, chosen.is_some())
         } else {
             let columns = if m <= 32 { 32 } else { 64 };
             let name = weight.kind().kernels().matmul[usize::from(columns > 32)];
@@ -209,26 +186,31 @@ impl Ops {
     /// Whether the kernels for few rows make a product of `m` rows.
     fn is_for_vectors(&self, m: usize) -> bool {
         let is_for_vectors = match self.products {
-            ProductKernels::ByRows => m <= MATVEC_MAX_ROWS,
+            ProductKernels::ByRows => m <= self.lanes.most_rows_for_vectors(),
             ProductKernels::Vector => true,
             ProductKernels::Matrix => false,
         };
         is_for_vectors || !self.has_matrices
     }
 
-    /// The kernel for few rows of activations, the lanes of its threadgroups, and the rows of weights that these work on.
-    fn matvec(&self, kind: WeightType, columns: usize) -> (KernelName, usize, usize) {
-        let (names, width) = (kind.kernels(), usize::from(columns > 1));
-        if self.lanes == LaneExecution::InTurn && kind.block_elements() > 1 {
-            let kernel = KernelName::new(Shader::MatvecBlocks, names.matvec_blocks[width]);
-            let rows = MATVEC_BLOCKS_LANES * MATVEC_ROWS_PER_LANE;
-            return (kernel, MATVEC_BLOCKS_LANES, rows);
-        }
-        let tuning = MatvecTuning::of(self.lanes);
-        let kernel = KernelName::new(Shader::Matvec, names.matvec[width])
-            .with(Constant::Uint(0, tuning.lanes_per_row as u32));
-        let lanes = tuning.simdgroups * SIMD_WIDTH;
-        let rows = lanes / tuning.lanes_per_row * MATVEC_ROWS_PER_LANE;
-        (kernel, lanes, rows)
+    /// The kernel for few rows of activations and its grid. If each row of y takes an expert, a threadgroup makes one row.
+    fn matvec(&self, kind: WeightType, m: usize, n: usize, is_chosen: bool) -> (KernelName, Grid) {
+        let (names, width) = (kind.kernels(), usize::from(m > 1 && !is_chosen));
+        let (kernel, lanes, rows, columns) = match self.lanes {
+            LaneExecution::InTurn => (
+                KernelName::new(Shader::MatvecBlocks, names.matvec_blocks[width]),
+                MATVEC_BLOCKS_LANES,
+                MATVEC_BLOCKS_LANES * MATVEC_BLOCKS_ROWS[width],
+                MATVEC_BLOCKS_COLUMNS[width],
+            ),
+            LaneExecution::Lockstep => (
+                KernelName::new(Shader::Matvec, names.matvec[width]),
+                MATVEC_LANES,
+                MATVEC_ROWS,
+                MATVEC_COLUMNS[width],
+            ),
+        };
+        let groups = Size::new(n.div_ceil(rows), m.div_ceil(columns), 1);
+        (kernel, Grid::of_lanes(groups, lanes))
     }
 }

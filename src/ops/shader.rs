@@ -100,9 +100,13 @@ impl Shader {
         self.file().0
     }
 
-    /// Operations on tensors keep infinities, NaN and the order of roundings; the engine's kernels may trade them for speed.
+    /// Operations on tensors keep infinities, NaN and the order of roundings, products with weights the latter, so that all
+    /// variants of a kernel add up in one order; the engine's other kernels may trade them for speed.
     pub(crate) fn compile_options(self, lanes: LaneExecution) -> CompileOptions {
         let options = CompileOptions::new();
+        if matches!(self, Shader::Matmul | Shader::Matvec | Shader::MatvecBlocks) {
+            return options.math_mode(MathMode::Safe);
+        }
         if !self.name().starts_with("tensor/") {
             return options;
         }

@@ -9,9 +9,9 @@ use crate::ops::View;
 /// The kernels of a format of weights, by their names.
 pub(super) struct WeightKernels {
     pub embed: &'static str,
-    /// `matvec`, for one row of activations and for four at a time.
+    /// `matvec`, for one row of activations and for four at a time, on devices that run lanes in lockstep.
     pub matvec: [&'static str; 2],
-    /// The same for `matvec_blocks`, which exists only for formats with blocks.
+    /// `matvec_blocks`, for one row of activations and for up to 32, on devices that run lanes in turn.
     pub matvec_blocks: [&'static str; 2],
     /// `matmul`, for tiles of 32 and of 64 rows of activations.
     pub matmul: [&'static str; 2],
@@ -67,7 +67,7 @@ macro_rules! weight_types {
                     $(WeightType::$kind => &WeightKernels {
                         embed: concat!("embed_", $name),
                         matvec: [concat!("matvec_", $name, "_1"), concat!("matvec_", $name, "_4")],
-                        matvec_blocks: [concat!("matvec_blocks_", $name, "_1"), concat!("matvec_blocks_", $name, "_4")],
+                        matvec_blocks: [concat!("matvec_blocks_", $name, "_1"), concat!("matvec_blocks_", $name, "_32")],
                         matmul: [concat!("matmul_", $name, "_32"), concat!("matmul_", $name, "_64")],
                     },)+
                 }

@@ -33,7 +33,7 @@ fn reference<'a>(
 }
 
 /// The operations for both ways in which a device may run lanes.
-fn both() -> &'static [Ops; 2] {
+pub fn both() -> &'static [Ops; 2] {
     static BOTH: OnceLock<[Ops; 2]> = OnceLock::new();
     BOTH.get_or_init(|| {
         [LaneExecution::Lockstep, LaneExecution::InTurn]
