@@ -9,7 +9,8 @@ inline float horizontal_sum(float4 v) {
     return (v.x + v.y) + (v.z + v.w);
 }
 
-// A simdgroup owns four rows of W against `Columns` rows of x. Its lanes read neighbouring bytes, which a GPU coalesces.
+// A simdgroup owns four rows of W against `Columns` rows of x. Its lanes read neighbouring bytes, which a GPU
+// coalesces.
 template <typename W, uint Columns>
 kernel void matvec(constant ProductArguments &arguments [[buffer(0)]],
                    device const uchar *weights [[buffer(1)]],

@@ -1,8 +1,9 @@
 // y[m, n] = x[m, k] . W[n, k]^T for few rows of x, each lane on rows of W of its own: for devices that run lanes one
 // after another. GPUs run `matvec` instead.
 //
-// A lane unpacks a step of its rows as floats once, and multiplies it with every row of x that it has. An element of y is
-// the same bits whatever the other rows of x are: all kernels add up its terms by `multiply` and `total`, in one order.
+// A lane unpacks a step of its rows as floats once, and multiplies it with every row of x that it has. An element of y
+// has the same bits whatever the other rows of x are: all kernels add up its terms by `multiply` and `total`, in one
+// order.
 #include "product.h"
 #include "weights.h"
 
@@ -11,8 +12,8 @@ constant constexpr uint step_elements = 512;
 // Sums of an element of y side by side, each of every sixteenth term.
 constant constexpr uint width = 16;
 
-// Adds the products of `count` elements, whole blocks, of `Rows` rows of W with `Columns` rows of x. Every loop but that
-// over the blocks is unrolled, so that the sums stay in registers: two rows by two columns fill half of those that
+// Adds the products of `count` elements, whole blocks, of `Rows` rows of W with `Columns` rows of x. Every loop but
+// that over the blocks is unrolled, so that the sums stay in registers: two rows by two columns fill half of those that
 // processors with 16 registers of 32 bytes have, and so many sums are enough to hide the time of an addition.
 template <uint Rows, uint Columns, uint MaxColumns, typename Elements>
 inline void multiply(thread float *sums, const thread Elements *rows, device const float *const thread *columns,
