@@ -47,6 +47,11 @@ impl Count {
     }
 }
 
+/// Prometheus's type of a number that only grows.
+const TOTAL: &str = "counter";
+/// Of one that grows and shrinks.
+const LEVEL: &str = "gauge";
+
 /// Upper bounds of a histogram's buckets, in seconds.
 const BOUNDS: [f64; 12] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
@@ -94,7 +99,7 @@ impl Display for Metrics {
             f,
             "# HELP metal_bridge_texts_total Texts, by how they came to their end."
         )?;
-        writeln!(f, "# TYPE metal_bridge_texts_total counter")?;
+        writeln!(f, "# TYPE metal_bridge_texts_total {TOTAL}")?;
         for (outcome, count) in texts {
             let count = count.get();
             writeln!(
@@ -105,37 +110,37 @@ impl Display for Metrics {
         for (name, kind, help, count) in [
             (
                 "prompt_tokens_total",
-                "counter",
+                TOTAL,
                 "Tokens of prompts that were computed.",
                 &self.prompt_tokens,
             ),
             (
                 "cached_prompt_tokens_total",
-                "counter",
+                TOTAL,
                 "Tokens of prompts that a slot held.",
                 &self.cached_tokens,
             ),
             (
                 "generated_tokens_total",
-                "counter",
+                TOTAL,
                 "Tokens that were generated.",
                 &self.generated_tokens,
             ),
             (
                 "slots",
-                "gauge",
+                LEVEL,
                 "Texts that can be generated at once.",
                 &self.slots,
             ),
             (
                 "texts_running",
-                "gauge",
+                LEVEL,
                 "Texts that have a slot.",
                 &self.running,
             ),
             (
                 "texts_waiting",
-                "gauge",
+                LEVEL,
                 "Texts that wait for a slot.",
                 &self.waiting,
             ),

@@ -150,7 +150,7 @@ fn a_lost_device_ends_all_texts_and_the_scheduler_goes_on() {
         "failures::a_lost_device_ends_all_texts_and_the_scheduler_goes_on",
         || {
             let mut scheduler = scheduler(&shipped(), 2, 64);
-            let mut tell = |scheduler: &mut _| {
+            let tell = |scheduler: &mut _| {
                 let listeners = [4, 9, 20].map(|length| {
                     let listener = Listener::default();
                     let request = request(tokens(length, 300), 6);
