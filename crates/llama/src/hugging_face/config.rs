@@ -3,6 +3,7 @@
 //! A class of Hugging Face's `transformers` reads the keys that it knows. What the engine cannot do of them is an error here;
 //! other keys change nothing there either.
 
+use metal_bridge::ops::MAX_HEAD_SIZE;
 use serde_json::Value as Json;
 
 use super::error::Result;
@@ -83,6 +84,11 @@ impl Config {
             if count == 0 {
                 return Err(fields.wrong(key, "a positive number"));
             }
+        }
+        // The divisors of a rotary embedding are made from it.
+        if config.head_size as usize > MAX_HEAD_SIZE {
+            let what = format!("a head of more than {MAX_HEAD_SIZE} elements");
+            return Err(fields.unsupported(what));
         }
         let mut keys = Keys::new(family.architecture);
         keys.count("context_length", config.context);

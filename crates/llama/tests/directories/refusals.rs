@@ -33,6 +33,29 @@ pub fn refuse_each<const N: usize>(fixture: &str, file: &str, changes: [Change; 
     assert!(directory.open().is_ok());
 }
 
+/// The divisors of the rotary embedding would take 4 GB.
+#[test]
+fn sizes_that_divisors_are_made_from() {
+    refuse_each(
+        "llama3",
+        "config.json",
+        [
+            (
+                |c| c["head_dim"] = json!(1u32 << 31),
+                "a head of more than 256 elements is not supported",
+            ),
+            (
+                |c| {
+                    c["head_dim"] = Value::Null;
+                    c["hidden_size"] = json!(1u32 << 31);
+                    c["num_attention_heads"] = json!(1);
+                },
+                "a head of more than 256 elements is not supported",
+            ),
+        ],
+    );
+}
+
 #[test]
 fn settings() {
     refuse_each(
