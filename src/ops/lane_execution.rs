@@ -21,11 +21,12 @@ impl LaneExecution {
         }
     }
 
-    /// Up to this many rows of activations the kernels for few rows make a product with weights faster than simdgroup matrices.
+    /// Up to this many rows of activations the kernels for few rows make a product with weights faster than simdgroup matrices. Where
+    /// lanes run in turn, one lane computes the matrices of a simdgroup, and nothing is gained by them.
     pub(super) fn most_rows_for_vectors(self) -> usize {
         match self {
             LaneExecution::Lockstep => 8,
-            LaneExecution::InTurn => 64,
+            LaneExecution::InTurn => usize::MAX,
         }
     }
 

@@ -7,10 +7,10 @@ use crate::ops::{DataType, LaunchTarget, Ops, Tensor, View, Weight};
 impl Ops {
     /// `y = x . W^T`: `x` is `[m, weight.columns()]`, `y` is `[m, weight.rows()]`, both f32.
     ///
-    /// For up to 8 rows this runs a kernel `matvec_*`, whose time is that of reading the weights. If the device runs lanes one
-    /// after another ([`LaneExecution::InTurn`](super::LaneExecution::InTurn)), it runs `matvec_blocks_*` instead, for up to 64
-    /// rows. For more rows it runs `matmul_*`, which uses simdgroup matrices. On a device without simdgroup matrices the kernels
-    /// for few rows take any number of rows. [`Ops::with_product_kernels`] fixes the kernels for any number of rows.
+    /// For up to 8 rows this runs a kernel `matvec_*`, whose time is that of reading the weights, and for more rows `matmul_*`, which
+    /// uses simdgroup matrices. On a device without simdgroup matrices the kernels for few rows take any number of rows. So do
+    /// `matvec_blocks_*` on a device that runs lanes one after another ([`LaneExecution::InTurn`](super::LaneExecution::InTurn)).
+    /// [`Ops::with_product_kernels`] fixes the kernels for any number of rows.
     ///
     /// A row of `y` has the same bits whatever the other rows of `x` are, and however many they are, as long as the same kind of
     /// kernels makes it: see [`ProductKernels`](super::ProductKernels).

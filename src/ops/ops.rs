@@ -80,6 +80,18 @@ impl Ops {
         self.products
     }
 
+    /// The kernels that make a product of so many rows: [`Vector`](ProductKernels::Vector) or [`Matrix`](ProductKernels::Matrix).
+    pub fn product_kernels_of(&self, rows: usize) -> ProductKernels {
+        match self.products {
+            _ if !self.has_matrices => ProductKernels::Vector,
+            ProductKernels::ByRows if rows <= self.lanes.most_rows_for_vectors() => {
+                ProductKernels::Vector
+            }
+            ProductKernels::ByRows => ProductKernels::Matrix,
+            fixed => fixed,
+        }
+    }
+
     /// The device that the kernels are compiled for.
     pub fn device(&self) -> &Device {
         self.pipelines.device()

@@ -152,7 +152,8 @@ impl Ops {
             Constant::Bool(2, bias.is_some()),
             Constant::Bool(3, chosen.is_some()),
         ];
-        let (kernel, grid) = if chosen.is_some() || self.is_for_vectors(m) {
+        let kernels = self.product_kernels_of(m);
+        let (kernel, grid) = if chosen.is_some() || kernels == ProductKernels::Vector {
             self.matvec(weight.kind(), m, n, chosen.is_some())
         } else {
             let columns = if m <= 32 { 32 } else { 64 };
@@ -181,16 +182,6 @@ impl Ops {
         // SAFETY: the kernels read rows below experts * n of the weights and of x below m / products_of_x, of k elements each, and
         // write y[m, n]; the bias has [experts, n] elements, and of each product there is the number of an expert.
         unsafe { launch.encode(target) }
-    }
-
-    /// Whether the kernels for few rows make a product of `m` rows.
-    fn is_for_vectors(&self, m: usize) -> bool {
-        let is_for_vectors = match self.products {
-            ProductKernels::ByRows => m <= self.lanes.most_rows_for_vectors(),
-            ProductKernels::Vector => true,
-            ProductKernels::Matrix => false,
-        };
-        is_for_vectors || !self.has_matrices
     }
 
     /// The kernel for few rows of activations and its grid. If each row of y takes an expert, a threadgroup makes one row.

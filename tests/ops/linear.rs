@@ -7,7 +7,7 @@ use crate::support::{
     refused, rng, run, uniform,
 };
 use metal_bridge::Error;
-use metal_bridge::ops::{Epilogue, LaneExecution, Ops, View, Weight, WeightType};
+use metal_bridge::ops::{Epilogue, LaneExecution, Ops, ProductKernels, View, Weight, WeightType};
 
 /// `x . W^T` and how far off single precision may be: errors of sums of k terms grow like the square root of k, in units of the
 /// terms' magnitudes.
@@ -124,14 +124,16 @@ fn results_are_added_to_what_is_there() {
             let w = matrix(&mut rng, kind, 67, 96, 1.0, 0);
             let x = uniform(&mut rng, m * 96);
             let start = uniform(&mut rng, m * 67);
-            let y = Guarded::holding(&start);
             let x_buffer = buffer(&x);
-            run(|encoder| ops().linear_add(encoder, &w.weight, &x_buffer, y.view(), m));
-            assert_close(
-                &format!("{kind:?}, m {m}"),
-                &y.read(),
-                reference(&w, &x, &start),
-            );
+            for ops in both() {
+                let y = Guarded::holding(&start);
+                run(|encoder| ops.linear_add(encoder, &w.weight, &x_buffer, y.view(), m));
+                assert_close(
+                    &format!("{kind:?}, m {m}"),
+                    &y.read(),
+                    reference(&w, &x, &start),
+                );
+            }
         }
     }
 }
@@ -197,17 +199,19 @@ fn infinities_stay_in_their_rows() {
         let w = matrix(&mut rng, WeightType::F32, 70, 40, 1.0, 0);
         let mut x = uniform(&mut rng, m * 40);
         x[40] = f32::INFINITY;
-        let y = Guarded::new(m * 70);
         let x_buffer = buffer(&x);
-        run(|encoder| ops().linear(encoder, &w.weight, &x_buffer, y.view(), m));
-        for (index, value) in y.read::<f32>().iter().enumerate() {
-            assert_eq!(
-                value.is_finite(),
-                index / 70 != 1,
-                "m {m}, row {}, column {}",
-                index / 70,
-                index % 70
-            );
+        for ops in both() {
+            let y = Guarded::new(m * 70);
+            run(|encoder| ops.linear(encoder, &w.weight, &x_buffer, y.view(), m));
+            for (index, value) in y.read::<f32>().iter().enumerate() {
+                assert_eq!(
+                    value.is_finite(),
+                    index / 70 != 1,
+                    "m {m}, row {}, column {}",
+                    index / 70,
+                    index % 70
+                );
+            }
         }
     }
 }
@@ -222,8 +226,9 @@ fn few_rows_and_many_agree() {
         let x = uniform(&mut rng, m * k);
         let (together, apart) = (Guarded::new(m * n), Guarded::new(m * n));
         let x_buffer = buffer(&x);
+        let many = ops().with_product_kernels(ProductKernels::Matrix);
         run(|encoder| {
-            ops().linear(encoder, &w.weight, &x_buffer, together.view(), m)?;
+            many.linear(encoder, &w.weight, &x_buffer, together.view(), m)?;
             (0..m).try_for_each(|row| {
                 let x = View::new(&x_buffer, row * k * 4);
                 let y = View::new(apart.view().buffer(), apart.view().offset() + row * n * 4);

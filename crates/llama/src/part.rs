@@ -54,7 +54,9 @@ impl Part {
             scratch: Scratch::new(device, model.config(), texts, context, batch)?,
             sequence: None,
             fixed: options.deterministic.then(|| {
-                let kernels = [ProductKernels::Vector, ProductKernels::Matrix];
+                // Prompts have those that a whole batch has.
+                let prompts = stage.ops.product_kernels_of(batch);
+                let kernels = [ProductKernels::Vector, prompts];
                 kernels.map(|kernels| stage.ops.with_product_kernels(kernels))
             }),
         };
