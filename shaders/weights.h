@@ -6,8 +6,9 @@
 //   load(row, chunk)    those 16 elements
 //   ragged              whether a row may end inside a chunk; then load_tail(row, chunk, count) reads `count` elements
 //                       and gives zeros for the rest
-//   unpack(row, first, count, elements)
-//                       elements first to first + count - 1 as floats, of whole blocks
+//   elements(row, first, count, unpacked)
+//                       where elements first to first + count - 1 of whole blocks are as floats: a format of floats has
+//                       them in the row, others unpack them
 //
 // Loads of several elements go through packed vector types: four elements wide whatever the alignment of the row.
 #ifndef METAL_BRIDGE_WEIGHTS_H

@@ -20,7 +20,8 @@ use metal_bridge::{Buffer, StorageMode};
 /// The context of a text by default, if the model's is not smaller.
 const DEFAULT_CONTEXT: usize = 4096;
 
-/// Texts on one model, each in a slot with caches of its own. A pass reads the weights once for all the texts that it feeds.
+/// Texts on one model, each in a slot with caches of its own. A pass reads the weights once for all the texts that it feeds, but
+/// an expert of a mixture for each row that chose it.
 #[derive(Debug)]
 pub(super) struct Batch {
     model: Model,
@@ -29,6 +30,8 @@ pub(super) struct Batch {
     /// Joins the queues of several devices.
     communicator: Option<Communicator>,
     context: usize,
+    /// The most rows of a pass of prompts.
+    rows: usize,
     slots: Vec<Slot>,
     counts: Counts,
     host_time: Duration,
@@ -97,6 +100,7 @@ impl Batch {
             parts,
             communicator,
             context,
+            rows: options.batch,
             slots: vec![Slot::default(); slots],
             counts: Counts::default(),
             host_time: Duration::ZERO,
@@ -125,9 +129,9 @@ impl Batch {
         self.host_time
     }
 
-    /// The most rows of one pass.
+    /// The most rows of a pass of prompts.
     pub fn rows(&self) -> usize {
-        self.parts[0].scratch.batch
+        self.rows
     }
 
     /// Forgets the tokens of a slot from `position` on; does nothing if there are none.
@@ -165,7 +169,7 @@ impl Batch {
         }
         let (mut running, mut outcome) = (Running::default(), Ok(()));
         let (mut start, mut logits) = (0, 0);
-        for runs in passes(&runs, self.rows()) {
+        for runs in passes(&runs, self.rows) {
             let outputs = Outputs::Wanted(logits);
             let plan = Plan {
                 start,
@@ -199,7 +203,7 @@ impl Batch {
         self.forget_logits();
         self.tokens().wait_copy_from_slice(0, tokens)?;
         let vocabulary = self.model.config().vocabulary;
-        let batch = self.rows().min(tokens.len());
+        let batch = self.rows.min(tokens.len());
         let device = self.outputs().logits.device();
         let rows_buffer = device.new_buffer(batch * vocabulary * 4, StorageMode::Shared)?;
         let mut logits = vec![0.0; tokens.len() * vocabulary];

@@ -1,6 +1,6 @@
 //! [`Counts`].
 
-use std::ops::Sub;
+use std::ops::{Add, Sub};
 
 /// What a session has asked of the GPU so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -9,6 +9,17 @@ pub struct Counts {
     pub command_buffers: u64,
     /// Kernels dispatched in them.
     pub dispatches: u64,
+}
+
+impl Add for Counts {
+    type Output = Self;
+
+    fn add(self, more: Self) -> Self {
+        Self {
+            command_buffers: self.command_buffers + more.command_buffers,
+            dispatches: self.dispatches + more.dispatches,
+        }
+    }
 }
 
 impl Sub for Counts {

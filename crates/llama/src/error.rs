@@ -107,11 +107,13 @@ pub enum Error {
         /// The device's recommended working set, in bytes.
         limit: u64,
     },
-    /// The keys and values of a session would not fit into the device's memory.
+    /// The keys and values of a session, or of all slots, would not fit into the device's memory.
     #[error(
-        "the cache for a context of {context} takes {bytes} bytes, but the device's memory has {limit}"
+        "the caches of {slots} times {context} tokens take {bytes} bytes, but the device's memory has {limit}"
     )]
     CacheTooLarge {
+        /// Texts that have a cache: 1 in a session.
+        slots: usize,
         /// Tokens in the session.
         context: usize,
         /// Bytes of keys and values of all layers.

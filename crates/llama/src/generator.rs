@@ -26,6 +26,8 @@ pub struct GenerateOptions {
 pub struct Piece<'a> {
     /// The characters that are whole now: none while a character lacks bytes of the next tokens.
     pub text: &'a str,
+    /// The token; `None` for what remains of an unfinished character when the text has ended.
+    pub token: Option<u32>,
     /// Those of the token, if [`GenerateOptions::log_probabilities`] asks for them. The last piece has none if it is
     /// what remains of an unfinished character, for no token of its own.
     pub log_probabilities: Option<LogProbabilities>,
@@ -98,6 +100,7 @@ impl Generator {
         let text = self.stream.push(&self.bytes);
         let piece = Piece {
             text: &text,
+            token: Some(token),
             log_probabilities,
         };
         let stop = if on_piece(piece).is_break() {
@@ -123,6 +126,7 @@ impl Generator {
             // The generation has ended: the answer can no longer stop it.
             let _ = on_piece(Piece {
                 text: &rest,
+                token: None,
                 log_probabilities: None,
             });
         }

@@ -40,13 +40,15 @@ impl Part {
         let limit = device.limits().recommended_max_working_set_size;
         if bytes > limit {
             return Err(Error::CacheTooLarge {
+                slots: texts,
                 context: shape.capacity,
                 bytes,
                 limit,
             });
         }
         let context = shape.capacity;
-        let batch = options.batch.min(context.saturating_mul(texts));
+        // As many as a prompt may fill, and one for the next token of each text.
+        let batch = options.batch.min(context.saturating_mul(texts)).max(texts);
         let caches = |_| (0..layers).map(|_| KvCache::new(device, shape)).collect();
         let mut part = Self {
             caches: (0..texts).map(caches).collect::<Result<_, _>>()?,
@@ -63,8 +65,8 @@ impl Part {
         for rows in [32, 8, batch].map(|rows| rows.min(batch).min(context)) {
             part.encode(model, stage, &first_tokens(1, rows))?;
         }
-        if texts > 1 {
-            part.encode(model, stage, &first_tokens(texts.min(batch), 1))?;
+        for texts in [2, 9, texts].map(|some| some.min(texts)) {
+            part.encode(model, stage, &first_tokens(texts, 1))?;
         }
         let token = first_tokens(1, 1);
         let (_, dispatches) = part.encode(model, stage, &token)?;

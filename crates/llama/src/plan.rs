@@ -59,11 +59,14 @@ impl Plan<'_> {
     }
 }
 
-/// Divides runs among passes of at most `batch` rows. Runs of one row come first and have passes of their own. Where a
-/// longer run is cut depends on nothing but its own length.
+/// Divides runs among passes. Runs of one row come first, in a pass of their own; the others have at most `batch` rows a pass. Where
+/// a longer run is cut depends on nothing but its own length.
 pub(super) fn passes(runs: &[Run], batch: usize) -> Vec<Vec<Run>> {
     let (single, long): (Vec<Run>, Vec<Run>) = runs.iter().partition(|run| run.rows == 1);
-    let mut passes: Vec<Vec<Run>> = single.chunks(batch).map(<[Run]>::to_vec).collect();
+    let mut passes = Vec::new();
+    if !single.is_empty() {
+        passes.push(single);
+    }
     let (mut open, mut free) = (Vec::new(), batch);
     for piece in long.iter().flat_map(|run| pieces(run, batch)) {
         if piece.rows > free {

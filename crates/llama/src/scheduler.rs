@@ -26,6 +26,9 @@ pub struct Request {
 
 /// Who reads a text.
 pub trait Reader {
+    /// Learns that the text has a slot, which holds so many tokens of its prompt already.
+    fn seated(&mut self, _kept: usize) {}
+
     /// Takes what a token adds to the text; `Break` ends the text.
     fn piece(&mut self, piece: Piece<'_>) -> ControlFlow<()>;
 
@@ -54,7 +57,8 @@ pub struct Answer {
 ///
 /// Each text has one of the slots, whose cache holds a whole context. Texts join and leave between two passes: one pass computes the next token of
 /// all texts that have their prompt, and reads the weights once for all of them. Another pass computes the next tokens of prompts, as many as a batch
-/// has rows. A text that finds no idle slot waits, in the order of arrival. It gets the idle slot that holds most of its prompt.
+/// has rows. A text that finds no idle slot waits, in the order of arrival. It gets the idle slot that holds most of its prompt, unless that slot
+/// would forget more than it keeps.
 #[derive(Debug)]
 pub struct Scheduler<R> {
     batch: Batch,
@@ -141,9 +145,12 @@ impl<R: Reader> Scheduler<R> {
         self.waiting() + self.running() == 0
     }
 
-    /// Adds a text, which [`step`](Self::step)s then compute.
+    /// Adds a text, which [`step`](Self::step)s then compute. A prompt that cannot be computed ends at once.
     pub fn add(&mut self, request: Request, reader: R) {
-        self.waiting.push_back((request, reader));
+        match self.batch.check(0, &request.prompt) {
+            Ok(()) => self.waiting.push_back((request, reader)),
+            Err(error) => reader.end(Err(error)),
+        }
     }
 
     /// Gives waiting texts the idle slots, then computes one token of each text that has its prompt, then one pass of prompts.
@@ -166,24 +173,30 @@ impl<R: Reader> Scheduler<R> {
                 }));
                 continue;
             }
-            match self.idle_slot(&request.prompt) {
+            match self.idle_slot(&request) {
                 Some(slot) => self.start(slot, request, reader),
                 None => self.waiting.push_back((request, reader)),
             }
         }
     }
 
-    /// The idle slot that holds most of the prompt; of equal ones the one that has been idle for longest.
-    fn idle_slot(&self, prompt: &[u32]) -> Option<usize> {
+    /// The idle slot that holds most of the prompt; of equal ones the one that has been idle for longest. A slot does not forget more
+    /// than it keeps for that: texts that only begin alike have slots of their own.
+    fn idle_slot(&self, request: &Request) -> Option<usize> {
         let idle = |slot: &usize| self.slots[*slot].text.is_none();
         let rank = |slot: &usize| {
-            let slot = &self.slots[*slot];
-            (kept(&slot.held, prompt), u64::MAX - slot.order)
+            let Slot { held, order, .. } = &self.slots[*slot];
+            let kept = match request.uses_cache {
+                true => kept(held, &request.prompt),
+                false => 0,
+            };
+            let is_worth_it = kept >= held.len() / 2;
+            (if is_worth_it { kept } else { 0 }, u64::MAX - order)
         };
         (0..self.slots.len()).rev().filter(idle).max_by_key(rank)
     }
 
-    fn start(&mut self, slot: usize, request: Request, reader: R) {
+    fn start(&mut self, slot: usize, request: Request, mut reader: R) {
         let kept = match request.uses_cache {
             true => kept(&self.slots[slot].held, &request.prompt),
             false => 0,
@@ -193,6 +206,7 @@ impl<R: Reader> Scheduler<R> {
             Err(error) => reader.end(Err(error)),
             Ok((generator, next)) => {
                 self.started += 1;
+                reader.seated(kept);
                 let place = &mut self.slots[slot];
                 place.order = self.started;
                 place.text = Some(Text {
@@ -227,31 +241,29 @@ impl<R: Reader> Scheduler<R> {
         let slots = 0..self.slots.len();
         let feeds = slots.filter(|&slot| decoding(&self.slots[slot]));
         let feeds: Vec<(usize, usize)> = feeds.map(|slot| (slot, 1)).collect();
-        feeds
-            .chunks(self.batch.rows())
-            .for_each(|feeds| self.feed(feeds));
+        if !feeds.is_empty() {
+            self.feed(&feeds);
+        }
     }
 
     /// As much of the prompts as one pass has rows, in the order of their texts.
     fn prefill(&mut self) {
-        let mut prompts: Vec<usize> = (0..self.slots.len())
-            .filter(|&slot| {
-                self.slots[slot]
-                    .text
-                    .as_ref()
-                    .is_some_and(|text| text.is_prompt)
-            })
-            .collect();
+        let mut prompts = Vec::new();
+        for slot in 0..self.slots.len() {
+            match &self.slots[slot].text {
+                Some(text) if text.is_prompt && text.reader.is_gone() => {
+                    self.end(slot, Ok(StopReason::Callback));
+                }
+                Some(text) if text.is_prompt => prompts.push(slot),
+                _ => {}
+            }
+        }
         prompts.sort_by_key(|&slot| self.slots[slot].order);
         let (mut free, mut feeds) = (self.batch.rows(), Vec::new());
         for slot in prompts {
             let Some(text) = &self.slots[slot].text else {
                 continue;
             };
-            if text.reader.is_gone() {
-                self.end(slot, Ok(StopReason::Callback));
-                continue;
-            }
             // Where a prompt is cut must not depend on other texts.
             let rows = text.next.len().min(self.batch.rows());
             if rows > free {

@@ -7,9 +7,7 @@ use metal_bridge::{Buffer, Device, StorageMode};
 /// Activations of one batch, each `[batch, ...]` of f32, and the buffers that the CPU writes or reads.
 #[derive(Debug)]
 pub(super) struct Scratch {
-    /// The most rows that the activations have room for.
-    pub batch: usize,
-    /// Tokens to be computed, as many as the contexts hold: u32, shared.
+    /// Tokens to be computed, as many as the contexts of all texts hold: u32, shared.
     pub tokens: Buffer,
     /// The residual stream: `width` elements a row.
     pub hidden: Buffer,
@@ -73,7 +71,6 @@ impl Scratch {
             })
         });
         Ok(Self {
-            batch,
             tokens: buffer(context.saturating_mul(texts), StorageMode::Shared)?,
             hidden: rows(config.width)?,
             normed: rows(config.width)?,

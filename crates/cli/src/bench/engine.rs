@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use metal_bridge::Device;
 use metal_bridge_llama::{
     self as llama, Answer, Counts, GenerateOptions, Model, Piece, Reader, Request, Scheduler,
-    Session,
+    Session, SessionOptions,
 };
 
 use super::report::{ModelSummary, Row};
@@ -66,12 +66,15 @@ fn session(model: &Model, decoding: DecodingChoice, tests: &[Test]) -> Result<Se
     for test in tests {
         // Refused before a list of so many tokens takes gigabytes.
         let fits = |end: &usize| *end <= context;
-        let end = test.depth.checked_add(test.tokens).filter(fits);
-        needed = needed.max(end.ok_or(llama::Error::ContextExceeded {
-            tokens: test.tokens,
+        let end = Some(end_of(test)).filter(fits);
+        let end = end.ok_or(llama::Error::ContextExceeded {
+            tokens: end_of(test) - test.depth,
             position: test.depth,
             context,
-        })?);
+        })?;
+        if test.texts == 1 {
+            needed = needed.max(end);
+        }
     }
     Ok(Session::with_options(
         model,
@@ -120,6 +123,17 @@ fn one_text(
     })
 }
 
+/// The tokens of each text of a test in the end.
+fn end_of(test: &Test) -> usize {
+    let end = test.depth.saturating_add(test.tokens);
+    if test.texts == 1 {
+        return end;
+    }
+    // While the last text reads its beginning, the others are decoded already.
+    let passes = test.depth / SessionOptions::default().batch + 1;
+    end.saturating_add(passes * test.texts + 1)
+}
+
 /// Decodes texts that all hold their beginnings.
 fn several_texts(
     model: &Model,
@@ -128,13 +142,10 @@ fn several_texts(
     tokens: &[u32],
     repetitions: u32,
 ) -> Result<Measured, Failure> {
-    // While the last text reads its beginning, the others are decoded already.
     let prompt = test.depth.max(1);
-    let mut options = decoding.options(None);
-    let passes = prompt.div_ceil(options.batch) * test.texts;
-    options.context = Some(prompt + passes + test.tokens + 1);
+    let options = decoding.options(Some(end_of(test)));
     let mut scheduler = Scheduler::new(model, test.texts, &options)?;
-    let mut times = Vec::new();
+    let (mut times, mut counts, mut host_time) = (Vec::new(), Counts::default(), Duration::ZERO);
     for _ in 0..=repetitions {
         let state = Rc::new(State::default());
         for _ in 0..test.texts {
@@ -157,9 +168,12 @@ fn several_texts(
             scheduler.step();
             state.check()?;
         }
+        let (before, host) = (scheduler.counts(), scheduler.host_time());
         let begin = Instant::now();
         (0..test.tokens).for_each(|_| scheduler.step());
         times.push(begin.elapsed());
+        counts = counts + (scheduler.counts() - before);
+        host_time += scheduler.host_time() - host;
         state.is_over.set(true);
         scheduler.step();
         state.check()?;
@@ -167,8 +181,8 @@ fn several_texts(
     times.remove(0);
     Ok(Measured {
         times,
-        counts: scheduler.counts(),
-        host_time: scheduler.host_time(),
+        counts,
+        host_time,
     })
 }
 

@@ -209,6 +209,7 @@ mod tests {
             let chosen = LogProbability { token, value: -1.0 };
             held.push(Piece {
                 text,
+                token: Some(token),
                 log_probabilities: Some(LogProbabilities {
                     chosen,
                     likeliest: Vec::new(),

@@ -9,11 +9,13 @@ use std::time::Duration;
 pub struct Metrics {
     /// Texts that ended well.
     pub ended: Count,
-    /// Texts that ended with an error of the engine.
+    /// Texts that ended with an error.
     pub failed: Count,
+    /// Requests that no text can be computed for.
+    pub refused: Count,
     /// Texts whose clients went away, or that the end of the server cut off.
     pub stopped: Count,
-    /// Tokens of prompts that were computed.
+    /// Tokens of prompts that were computed, when the last of them is.
     pub prompt_tokens: Count,
     /// Tokens of prompts that a slot held already.
     pub cached_tokens: Count,
@@ -23,7 +25,7 @@ pub struct Metrics {
     pub running: Count,
     /// Texts that wait for one.
     pub waiting: Count,
-    /// From the encoded request to the first token.
+    /// From the encoded request to the first token, or to the end of a text without tokens.
     pub first_token: Histogram,
     /// From each token of a text to its next.
     pub next_token: Histogram,
@@ -93,6 +95,7 @@ impl Display for Metrics {
         let texts = [
             ("ended", &self.ended),
             ("failed", &self.failed),
+            ("refused", &self.refused),
             ("stopped", &self.stopped),
         ];
         writeln!(

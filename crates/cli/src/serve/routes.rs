@@ -105,7 +105,10 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response<Body>, ApiError> {
     let value = match route {
-        Route::Health => json!({"status": "ok"}),
+        Route::Health => {
+            state.slots.check()?;
+            json!({"status": "ok"})
+        }
         Route::Metrics => return Ok(metrics_reply(state.slots.metrics())),
         Route::Models => json!({"object": "list", "data": [model(state)]}),
         Route::Model => match request.uri().path().strip_prefix(MODEL) {

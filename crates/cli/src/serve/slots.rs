@@ -2,9 +2,9 @@
 
 use std::io;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
+use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
@@ -61,6 +61,8 @@ pub struct Slots {
     context: usize,
     is_stopping: Arc<AtomicBool>,
     metrics: Arc<Metrics>,
+    /// Gone when the thread has ended.
+    life: Weak<()>,
 }
 
 impl Slots {
@@ -75,13 +77,19 @@ impl Slots {
         let metrics = Arc::new(Metrics::default());
         metrics.slots.set(scheduler.slots());
         let counted = Arc::clone(&metrics);
-        let thread = thread.spawn(move || generate(scheduler, &receiver, &counted))?;
+        let life = Arc::new(());
+        let slots_life = Arc::downgrade(&life);
+        let thread = thread.spawn(move || {
+            let _life = life;
+            generate(scheduler, &receiver, &counted);
+        })?;
         let slots = Self {
             requests: sender,
             admission: Arc::new(Semaphore::new(requests)),
             context,
             is_stopping: Arc::new(AtomicBool::new(false)),
             metrics,
+            life: slots_life,
         };
         Ok((slots, thread))
     }
@@ -89,6 +97,14 @@ impl Slots {
     /// The most tokens of a prompt and its text together.
     pub fn context(&self) -> usize {
         self.context
+    }
+
+    /// Whether texts can be generated.
+    pub fn check(&self) -> Result<(), ApiError> {
+        match self.life.strong_count() {
+            0 => Err(ApiError::internal("the thread that generates has ended")),
+            _ => Ok(()),
+        }
     }
 
     /// What has been done so far.
@@ -127,14 +143,16 @@ impl Slots {
             is_stopped: false,
             param: work.param,
             prompt_tokens: work.request.prompt.len(),
+            cached_tokens: 0,
             is_stopping: Arc::clone(&self.is_stopping),
             metrics: Arc::clone(&self.metrics),
             has_begun: false,
             last: Instant::now(),
             admission,
         };
-        let sent = self.requests.send((work.request, writer));
-        sent.map_err(|_| ApiError::internal("the thread that generates has ended"))?;
+        self.check()?;
+        // If the thread ends now, so do the events.
+        let _ = self.requests.send((work.request, writer));
         Ok(receiver)
     }
 }
@@ -158,6 +176,7 @@ fn generate(
         for (request, writer) in requests.try_iter() {
             scheduler.add(request, writer);
         }
+        metrics.waiting.set(scheduler.waiting());
         scheduler.step();
         metrics.running.set(scheduler.running());
         metrics.waiting.set(scheduler.waiting());
@@ -173,6 +192,8 @@ pub struct Writer {
     is_stopped: bool,
     param: &'static str,
     prompt_tokens: usize,
+    /// Those that the slot held.
+    cached_tokens: usize,
     is_stopping: Arc<AtomicBool>,
     metrics: Arc<Metrics>,
     has_begun: bool,
@@ -182,14 +203,15 @@ pub struct Writer {
 }
 
 impl Reader for Writer {
+    fn seated(&mut self, kept: usize) {
+        self.cached_tokens = kept;
+    }
+
     fn piece(&mut self, piece: Piece<'_>) -> ControlFlow<()> {
-        let now = Instant::now();
-        let times = match self.has_begun {
-            false => &self.metrics.first_token,
-            true => &self.metrics.next_token,
-        };
-        times.add(now - self.last);
-        (self.has_begun, self.last) = (true, now);
+        if piece.token.is_some() {
+            self.metrics.generated_tokens.add(1);
+            self.has_come();
+        }
         let (text, is_found) = self.stops.push(piece.text);
         self.is_stopped = is_found;
         self.held.push(piece);
@@ -218,12 +240,32 @@ impl Reader for Writer {
 }
 
 impl Writer {
+    /// Counts a token, or the end of a text without tokens.
+    fn has_come(&mut self) {
+        let now = Instant::now();
+        let times = match self.has_begun {
+            true => &self.metrics.next_token,
+            false => {
+                let computed = self.prompt_tokens - self.cached_tokens;
+                self.metrics.prompt_tokens.add(computed);
+                self.metrics.cached_tokens.add(self.cached_tokens);
+                &self.metrics.first_token
+            }
+        };
+        times.add(now - self.last);
+        (self.has_begun, self.last) = (true, now);
+    }
+
     fn last(&mut self, outcome: llama::Result<Answer>) -> Result<Event, ApiError> {
         let answer = outcome.map_err(|error| {
-            self.metrics.failed.add(1);
-            ApiError::of_engine(self.param, &error)
+            let error = ApiError::of_engine(self.param, &error);
+            let count = match error.status.is_client_error() {
+                true => &self.metrics.refused,
+                false => &self.metrics.failed,
+            };
+            count.add(1);
+            error
         })?;
-        self.metrics.generated_tokens.add(answer.tokens.len());
         let reason = match answer.stop {
             _ if self.is_stopped => "stop",
             StopReason::End => "stop",
@@ -234,9 +276,9 @@ impl Writer {
             }
         };
         self.metrics.ended.add(1);
-        self.metrics.cached_tokens.add(answer.kept);
-        let computed = self.prompt_tokens - answer.kept;
-        self.metrics.prompt_tokens.add(computed);
+        if !self.has_begun {
+            self.has_come();
+        }
         if !self.is_stopped {
             let (text, tokens) = (self.stops.finish(), self.held.finish());
             if !text.is_empty() || !tokens.is_empty() {

@@ -199,8 +199,65 @@ fn a_text_gets_the_slot_that_holds_most_of_its_prompt() {
         assert_eq!(tell(&longer, true).kept, held.len());
         // The whole prompt is held: its last token brings the logits.
         assert_eq!(tell(prompt, true).kept, prompt.len() - 1);
-        assert_eq!(tell(prompt, false).kept, 0);
     }
+    assert_eq!(tell(&prompts[0], false).kept, 0);
+}
+
+#[test]
+fn texts_that_only_begin_alike_have_slots_of_their_own() {
+    let mut scheduler = scheduler(&shipped(), 2, 64);
+    let mut chats = [10, 40].map(|first| {
+        let rest = &tokens(80, VOCABULARY)[first..][..15];
+        [&[1, 7], rest].concat()
+    });
+    for turn in 0..6 {
+        let chat = &mut chats[turn % 2];
+        let listener = Listener::default();
+        let request = Request {
+            uses_cache: true,
+            ..request(chat.clone(), 2)
+        };
+        scheduler.add(request, listener.clone());
+        run(&mut scheduler);
+        let told = listener.told.take();
+        if turn > 1 {
+            assert!(told.answer().kept > chat.len() / 2, "turn {turn}");
+        }
+        chat.extend(&told.answer().tokens);
+        chat.extend([9, 11, 13]);
+    }
+}
+
+#[test]
+fn one_pass_decodes_all_texts_however_small_the_batch() {
+    let mut scheduler = scheduler(&shipped(), 5, 2);
+    let listeners = [(); 5].map(|()| {
+        let listener = Listener::default();
+        scheduler.add(request(tokens(3, VOCABULARY), 40), listener.clone());
+        listener
+    });
+    let is_decoded = |listener: &Listener| !listener.told.borrow().log_probabilities.is_empty();
+    while !listeners.iter().all(is_decoded) {
+        scheduler.step();
+    }
+    let before = scheduler.counts();
+    scheduler.step();
+    assert_eq!((scheduler.counts() - before).command_buffers, 1);
+}
+
+#[test]
+fn a_text_without_a_reader_ends_behind_a_long_prompt() {
+    let mut scheduler = scheduler(&shipped(), 3, 4);
+    let listeners = [44, 44, 8].map(|length| {
+        let listener = Listener::default();
+        scheduler.add(request(tokens(length, VOCABULARY), 1), listener.clone());
+        listener
+    });
+    scheduler.step();
+    listeners[2].is_gone.set(true);
+    scheduler.step();
+    let told = listeners[2].told.borrow();
+    assert_eq!(told.answer().stop, StopReason::Callback);
 }
 
 #[test]

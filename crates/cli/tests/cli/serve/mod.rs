@@ -193,6 +193,8 @@ fn texts_at_once_are_those_one_after_the_other() {
     });
     assert_eq!(at_once, in_turn);
 
+    let no_token = json!({"prompt": [1, 99999]});
+    assert_eq!(server.post(COMPLETIONS, &no_token).status, 400);
     let metrics = server.request("GET /metrics", b"");
     assert!(
         metrics
@@ -207,6 +209,7 @@ fn texts_at_once_are_those_one_after_the_other() {
     for (name, value) in [
         ("texts_total{outcome=\"ended\"}", 8),
         ("texts_total{outcome=\"failed\"}", 0),
+        ("texts_total{outcome=\"refused\"}", 1),
         ("generated_tokens_total", 2 * generated),
         ("cached_prompt_tokens_total", 0),
         ("slots", 2),
