@@ -97,7 +97,7 @@ impl Session {
     ///
     /// [`Error::NoTokens`](super::Error::NoTokens) and [`Error::ContextExceeded`](super::Error::ContextExceeded) for
     /// the prompt, [`Error::NoSuchToken`](super::Error::NoSuchToken) for one of the prompt or of
-    /// [`Sampling::logit_bias`], [`Error::Sampling`](super::Error::Sampling) for bad settings or broken logits,
+    /// [`Sampling::logit_bias`](super::sampling::Sampling::logit_bias), [`Error::Sampling`](super::Error::Sampling) for bad settings or broken logits,
     /// [`Error::Metal`](super::Error::Metal) if the GPU fails. What was generated before stays in the session.
     pub fn generate_tokens(
         &mut self,

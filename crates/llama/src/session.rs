@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use super::batch::{Batch, Feed};
 use super::counts::Counts;
+#[cfg(doc)]
+use super::error::Error;
 use super::error::Result;
 use super::log_probability::LogProbabilities;
 use super::model::Model;
