@@ -1,7 +1,7 @@
 //! What a row of a product is does not depend on the rows beside it, nor on how many they are: not by a bit.
 
 use crate::linear::both;
-use crate::support::{Guarded, Matrix, buffer, matrix, rng, run, uniform};
+use crate::support::{Guarded, Matrix, THOROUGH, buffer, matrix, rng, run, uniform};
 use metal_bridge::ops::{Epilogue, Ops, ProductKernels, View, WeightType};
 
 /// Rows of the largest product: more than any kernel takes at a time.
@@ -73,7 +73,10 @@ fn columns(kind: WeightType) -> usize {
 fn a_row_has_the_same_bits_alone_and_among_others() {
     for kind in WeightType::ALL {
         let case = Case::new(kind, columns(kind));
-        for ops in both() {
+        // Each kernel takes some tenths of a second to compile, and those for lockstep are like each other.
+        let [lockstep, in_turn] = both();
+        let others = THOROUGH.contains(&kind).then_some(lockstep);
+        for ops in others.into_iter().chain([in_turn]) {
             let ops = ops.with_product_kernels(ProductKernels::Vector);
             let what = format!("{kind:?}, {ops:?}");
             case.check(&what, &ops, &[2, 3, 4, 5, 6, 7, 8, 9, 17, 33], true);
