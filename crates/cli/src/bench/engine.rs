@@ -30,7 +30,8 @@ pub fn measure(
     let mut session = session(&model, decoding, tests)?;
     // All tokens cost the same. These repeat only after the whole vocabulary.
     let vocabulary = model.config().vocabulary as u32;
-    let tokens: Vec<u32> = (0..session.context() as u32)
+    let longest = tests.iter().map(|test| test.depth + test.tokens).max();
+    let tokens: Vec<u32> = (0..longest.unwrap_or_default() as u32)
         .map(|index| index % vocabulary)
         .collect();
     let mut rows = Vec::new();
@@ -59,19 +60,20 @@ pub fn measure(
     Ok(rows)
 }
 
-/// A session that the longest test just fits into.
+/// A session that the longest test of one text just fits into.
 fn session(model: &Model, decoding: DecodingChoice, tests: &[Test]) -> Result<Session, Failure> {
     let context = model.config().context;
     let mut needed = 1;
     for test in tests {
+        let end = end_of(test);
         // Refused before a list of so many tokens takes gigabytes.
-        let fits = |end: &usize| *end <= context;
-        let end = Some(end_of(test)).filter(fits);
-        let end = end.ok_or(llama::Error::ContextExceeded {
-            tokens: end_of(test) - test.depth,
-            position: test.depth,
-            context,
-        })?;
+        if end > context {
+            return Err(Failure::from(llama::Error::ContextExceeded {
+                tokens: end - test.depth,
+                position: test.depth,
+                context,
+            }));
+        }
         if test.texts == 1 {
             needed = needed.max(end);
         }

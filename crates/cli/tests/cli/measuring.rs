@@ -95,6 +95,11 @@ fn bench_measures_in_llama_benchs_columns_and_keys() {
     }
     assert_eq!(report.as_array().unwrap().len(), names.len());
 
+    // No test of one text has read so many tokens before.
+    let several = ["-n", "2", "-d", "8", "-r", "1", "--parallel", "2"];
+    let output = run(&[&["bench", "-m", MODEL, "-p", "0"], &several[..]].concat());
+    assert_code(&output, 0);
+    assert!(text(&output.stdout).contains("tg2 x 2 @ d8"));
     let output = run(&[
         "bench",
         "-m",
