@@ -1,6 +1,7 @@
 //! [`ProductKernels`]: which kernels make products with weights.
 
-/// Which kernels make the products of [`Ops::linear`](crate::ops::Ops::linear) and its like: [`Ops::with_product_kernels`](crate::ops::Ops::with_product_kernels) fixes it.
+/// Which kernels make the products of [`Ops::linear`](crate::ops::Ops::linear) and its like:
+/// [`Ops::with_product_kernels`](crate::ops::Ops::with_product_kernels) fixes it.
 ///
 /// The kernels add up a row's terms in different orders, so that the same row may differ in its last bits from one kind to
 /// the other. Within a kind, a row of `y` has the same bits whatever the other rows of `x` are, and however many they are: a

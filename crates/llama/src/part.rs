@@ -65,7 +65,8 @@ impl Part {
         for rows in [32, 8, batch].map(|rows| rows.min(batch).min(context)) {
             part.encode(model, stage, &first_tokens(1, rows))?;
         }
-        for texts in [2, 9, texts].map(|some| some.min(texts)) {
+        let several = |some: &usize| (2..=texts).contains(some);
+        for texts in [2, 9, texts].into_iter().filter(several) {
             part.encode(model, stage, &first_tokens(texts, 1))?;
         }
         let token = first_tokens(1, 1);

@@ -24,6 +24,16 @@ pub struct Request {
     pub uses_cache: bool,
 }
 
+impl Request {
+    /// How many of the tokens that a slot holds need not be computed.
+    fn kept(&self, held: &[u32]) -> usize {
+        match self.uses_cache {
+            true => kept(held, &self.prompt),
+            false => 0,
+        }
+    }
+}
+
 /// Who reads a text.
 pub trait Reader {
     /// Learns that the text has a slot, which holds so many tokens of its prompt already.
@@ -186,10 +196,7 @@ impl<R: Reader> Scheduler<R> {
         let idle = |slot: &usize| self.slots[*slot].text.is_none();
         let rank = |slot: &usize| {
             let Slot { held, order, .. } = &self.slots[*slot];
-            let kept = match request.uses_cache {
-                true => kept(held, &request.prompt),
-                false => 0,
-            };
+            let kept = request.kept(held);
             let is_worth_it = kept >= held.len() / 2;
             (if is_worth_it { kept } else { 0 }, u64::MAX - order)
         };
@@ -197,10 +204,7 @@ impl<R: Reader> Scheduler<R> {
     }
 
     fn start(&mut self, slot: usize, request: Request, mut reader: R) {
-        let kept = match request.uses_cache {
-            true => kept(&self.slots[slot].held, &request.prompt),
-            false => 0,
-        };
+        let kept = request.kept(&self.slots[slot].held);
         let text = self.open(slot, kept, &request);
         match text {
             Err(error) => reader.end(Err(error)),
