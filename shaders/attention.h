@@ -4,20 +4,18 @@
 // One pass over the keys with an online softmax (Milakov and Gimelshein 2018, arXiv:1805.02867; Dao et al. 2022,
 // arXiv:2205.14135): no row of scores is ever stored.
 //
-// The caches are [kv_heads, capacity, head_size]; q and the result are [rows, heads, head_size]; row r of q is at
-// position past + r and sees the keys up to past + r, as many as its window has.
+// The caches are [pages, kv_heads, page_positions, head_size] (kv_pages.h); q and the result are [rows, heads,
+// head_size]; row r of q is at position past + r and sees the keys up to past + r, as many as its window has.
 #ifndef METAL_BRIDGE_ATTENTION_H
 #define METAL_BRIDGE_ATTENTION_H
 
-#include <metal_stdlib>
-
-using namespace metal;
+#include "kv_pages.h"
 
 struct AttentionArguments {
     uint rows;
     uint heads;
     uint kv_heads;
-    uint capacity;
+    uint pages;
     uint past;
     float scale;
     // A row sees so many keys at most: its own and those before it.
@@ -47,10 +45,12 @@ inline float capped(constant AttentionArguments &arguments, float score) {
     return has_cap ? arguments.cap * precise::tanh(score / arguments.cap) : score;
 }
 
-// The first element of the cached head that query head `head` uses, in elements of four.
-inline ulong cache_start(constant AttentionArguments &arguments, uint head_size, uint head) {
+// What query head `head` uses of a page of keys or values.
+template <typename T>
+inline HeadPage<T> cached(constant AttentionArguments &arguments, device uchar *cache, uint page, uint head,
+                          uint quads) {
     const uint kv_head = head / (arguments.heads / arguments.kv_heads);
-    return ulong(kv_head) * arguments.capacity * (head_size / 4);
+    return head_page<T>(cache, page, arguments.pages, arguments.kv_heads, kv_head, quads);
 }
 
 #endif

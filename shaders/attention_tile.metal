@@ -6,37 +6,38 @@
 constant constexpr uint rows_per_simdgroup = 8;
 constant constexpr uint simdgroups_per_tile = 4;
 constant constexpr uint threads_per_tile = simdgroups_per_tile * simd_width;
-constant constexpr uint keys_per_block = 32;
+constant constexpr uint keys_per_block = page_positions;
 constant constexpr uint key_blocks = keys_per_block / 8;
 // Added to the length of rows in threadgroup memory, against bank conflicts.
 constant constexpr uint padding = 4;
 constant constexpr uint score_stride = keys_per_block + padding;
 
-// Keys or values of one block as floats in threadgroup memory, [key][element]. Past `visible` the last one is repeated.
+// Keys or values of one page as floats in threadgroup memory, [key][element]. Keys outside of [first, end) are not
+// read: one of those takes their place.
 template <typename T, uint HeadSize>
-inline void stage(device const vec<T, 4> *source, threadgroup float *tile, uint start, uint visible,
-                  uint thread_index) {
+inline void stage(HeadPage<T> page, threadgroup float *tile, uint first, uint end, uint thread_index) {
     constexpr uint quads = HeadSize / 4;
     for (uint i = thread_index; i < keys_per_block * quads; i += threads_per_tile) {
         const uint key = i / quads;
         const uint quad = i % quads;
         threadgroup float4 *row = (threadgroup float4 *)(tile + key * (HeadSize + padding));
-        row[quad] = float4(source[ulong(min(start + key, visible - 1)) * quads + quad]);
+        row[quad] = page.at(clamp(key, first, end - 1), quad);
     }
 }
 
-// A threadgroup takes 32 rows of q of one head, each simdgroup 8 of them; keys and values come in blocks of 32 that all
+// A threadgroup takes 32 rows of q of one head, each simdgroup 8 of them; keys and values come in pages that all
 // simdgroups share. Scores are made transposed (K . q^T), so that keys are read as they lie. The last tile begins where
 // it still is whole, so it may repeat rows of the one before with equal results: there have to be 8 rows.
 // `shared` holds, in floats:
 //   keys, then values [32][HeadSize + 4], scores of each simdgroup [8][36], a diagonal matrix of each simdgroup [8][8]
 template <typename T, uint HeadSize>
 kernel void attention_tile(constant AttentionArguments &arguments [[buffer(0)]],
-                           device const float *q [[buffer(1)]],
-                           device const vec<T, 4> *k_cache [[buffer(2)]],
-                           device const vec<T, 4> *v_cache [[buffer(3)]],
-                           device float *y [[buffer(4)]],
-                           device const float *sinks [[buffer(5), function_constant(has_sinks)]],
+                           device const uint *table [[buffer(1)]],
+                           device const float *q [[buffer(2)]],
+                           device uchar *k_cache [[buffer(3)]],
+                           device uchar *v_cache [[buffer(4)]],
+                           device float *y [[buffer(5)]],
+                           device const float *sinks [[buffer(6), function_constant(has_sinks)]],
                            threadgroup float *shared [[threadgroup(0)]],
                            uint2 group [[threadgroup_position_in_grid]],
                            uint thread_index [[thread_index_in_threadgroup]],
@@ -57,8 +58,6 @@ kernel void attention_tile(constant AttentionArguments &arguments [[buffer(0)]],
     const uint simdgroup_visible = arguments.past + first_row + rows_per_simdgroup;
     const uint tile_first = first_visible(arguments, arguments.past + min(tile_row, rows - rows_per_simdgroup) + 1);
     const uint simdgroup_first = first_visible(arguments, arguments.past + first_row + 1);
-    device const vec<T, 4> *keys = k_cache + cache_start(arguments, HeadSize, head);
-    device const vec<T, 4> *values = v_cache + cache_start(arguments, HeadSize, head);
 
     const uint row_stride = arguments.heads * HeadSize;
     const ulong origin = ulong(first_row) * row_stride + head * HeadSize;
@@ -80,8 +79,12 @@ kernel void attention_tile(constant AttentionArguments &arguments [[buffer(0)]],
     float running_max = has_sinks ? sinks[head] : no_score;
     float running_sum = has_sinks && lane % 4 == 0 ? 1.0f : 0.0f;
 
-    for (uint start = tile_first; start < tile_visible; start += keys_per_block) {
-        stage<T, HeadSize>(keys, tile, start, tile_visible, thread_index);
+    for (uint start = tile_first - tile_first % page_positions; start < tile_visible; start += page_positions) {
+        const uint page = table[start / page_positions];
+        const uint first = max(tile_first, start) - start;
+        const uint end = min(page_positions, tile_visible - start);
+        const HeadPage<T> keys = cached<T>(arguments, k_cache, page, head, HeadSize / 4);
+        stage<T, HeadSize>(keys, tile, first, end, thread_index);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         const bool sees_block = start < simdgroup_visible && start + keys_per_block > simdgroup_first;
         if (sees_block) {
@@ -122,7 +125,8 @@ kernel void attention_tile(constant AttentionArguments &arguments [[buffer(0)]],
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        stage<T, HeadSize>(values, tile, start, tile_visible, thread_index);
+        const HeadPage<T> values = cached<T>(arguments, v_cache, page, head, HeadSize / 4);
+        stage<T, HeadSize>(values, tile, first, end, thread_index);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         if (sees_block) {
             simdgroup_float8x8 corrections;
@@ -156,16 +160,19 @@ kernel void attention_tile(constant AttentionArguments &arguments [[buffer(0)]],
     }
 }
 
-typedef decltype(attention_tile<float, 64>) attention_tile_kernel_f32;
-typedef decltype(attention_tile<half, 64>) attention_tile_kernel_f16;
+typedef decltype(attention_tile<float, 64>) attention_tile_kernel;
 
-template [[host_name("attention_tile_f32_32")]] kernel attention_tile_kernel_f32 attention_tile<float, 32>;
-template [[host_name("attention_tile_f32_64")]] kernel attention_tile_kernel_f32 attention_tile<float, 64>;
-template [[host_name("attention_tile_f32_80")]] kernel attention_tile_kernel_f32 attention_tile<float, 80>;
-template [[host_name("attention_tile_f32_96")]] kernel attention_tile_kernel_f32 attention_tile<float, 96>;
-template [[host_name("attention_tile_f32_128")]] kernel attention_tile_kernel_f32 attention_tile<float, 128>;
-template [[host_name("attention_tile_f16_32")]] kernel attention_tile_kernel_f16 attention_tile<half, 32>;
-template [[host_name("attention_tile_f16_64")]] kernel attention_tile_kernel_f16 attention_tile<half, 64>;
-template [[host_name("attention_tile_f16_80")]] kernel attention_tile_kernel_f16 attention_tile<half, 80>;
-template [[host_name("attention_tile_f16_96")]] kernel attention_tile_kernel_f16 attention_tile<half, 96>;
-template [[host_name("attention_tile_f16_128")]] kernel attention_tile_kernel_f16 attention_tile<half, 128>;
+template [[host_name("attention_tile_f32_32")]] kernel attention_tile_kernel attention_tile<float, 32>;
+template [[host_name("attention_tile_f32_64")]] kernel attention_tile_kernel attention_tile<float, 64>;
+template [[host_name("attention_tile_f32_80")]] kernel attention_tile_kernel attention_tile<float, 80>;
+template [[host_name("attention_tile_f32_96")]] kernel attention_tile_kernel attention_tile<float, 96>;
+template [[host_name("attention_tile_f32_128")]] kernel attention_tile_kernel attention_tile<float, 128>;
+template [[host_name("attention_tile_f16_32")]] kernel attention_tile_kernel attention_tile<half, 32>;
+template [[host_name("attention_tile_f16_64")]] kernel attention_tile_kernel attention_tile<half, 64>;
+template [[host_name("attention_tile_f16_80")]] kernel attention_tile_kernel attention_tile<half, 80>;
+template [[host_name("attention_tile_f16_96")]] kernel attention_tile_kernel attention_tile<half, 96>;
+template [[host_name("attention_tile_f16_128")]] kernel attention_tile_kernel attention_tile<half, 128>;
+template [[host_name("attention_tile_q8_0_32")]] kernel attention_tile_kernel attention_tile<q8_0, 32>;
+template [[host_name("attention_tile_q8_0_64")]] kernel attention_tile_kernel attention_tile<q8_0, 64>;
+template [[host_name("attention_tile_q8_0_96")]] kernel attention_tile_kernel attention_tile<q8_0, 96>;
+template [[host_name("attention_tile_q8_0_128")]] kernel attention_tile_kernel attention_tile<q8_0, 128>;

@@ -4,22 +4,25 @@
 // A multiple of 4, at most 256.
 constant uint head_size [[function_constant(0)]];
 
-constant constexpr uint keys_per_lane = 2;
-constant constexpr uint keys_per_block = simd_width * keys_per_lane;
+// A lane scores one key of each page.
+constant constexpr uint pages_per_block = 2;
+constant constexpr uint keys_per_block = page_positions * pages_per_block;
+static_assert(page_positions == simd_width, "a page has a key for each lane");
 constant constexpr uint max_quads_per_lane = 2;
 
-// One threadgroup a head of a row of q; its simdgroups take blocks of 64 keys in turn and merge what they have at the
+// One threadgroup a head of a row of q; its simdgroups take blocks of two pages in turn and merge what they have at the
 // end. Within a block a lane scores keys of its own; then the lanes spread over the elements of the values, in as many
 // sets of lanes as fit (each set takes its own keys). `shared` holds, in floats:
 //   query [head_size], probabilities [simdgroups][64], sums of values [simdgroups][sets][head_size],
 //   maxima [simdgroups], sums of probabilities [simdgroups]
 template <typename T>
 kernel void attention_vector(constant AttentionArguments &arguments [[buffer(0)]],
-                             device const float *q [[buffer(1)]],
-                             device const vec<T, 4> *k_cache [[buffer(2)]],
-                             device const vec<T, 4> *v_cache [[buffer(3)]],
-                             device float4 *y [[buffer(4)]],
-                             device const float *sinks [[buffer(5), function_constant(has_sinks)]],
+                             device const uint *table [[buffer(1)]],
+                             device const float *q [[buffer(2)]],
+                             device uchar *k_cache [[buffer(3)]],
+                             device uchar *v_cache [[buffer(4)]],
+                             device float4 *y [[buffer(5)]],
+                             device const float *sinks [[buffer(6), function_constant(has_sinks)]],
                              threadgroup float *shared [[threadgroup(0)]],
                              uint2 group [[threadgroup_position_in_grid]],
                              uint thread_index [[thread_index_in_threadgroup]],
@@ -44,8 +47,6 @@ kernel void attention_vector(constant AttentionArguments &arguments [[buffer(0)]
     const uint visible = arguments.past + row + 1;
     const uint first = first_visible(arguments, visible);
     const ulong row_of_q = ulong(row) * arguments.heads + head;
-    device const vec<T, 4> *keys = k_cache + cache_start(arguments, head_size, head);
-    device const vec<T, 4> *head_values = v_cache + cache_start(arguments, head_size, head);
 
     for (uint i = thread_index; i < head_size; i += threads) {
         query[i] = q[row_of_q * head_size + i] * arguments.scale;
@@ -58,17 +59,21 @@ kernel void attention_vector(constant AttentionArguments &arguments [[buffer(0)]
     float running_max = has_sink ? sinks[head] : no_score;
     float running_sum = has_sink && lane == 0 ? 1.0f : 0.0f;
     float4 sum_of_values[max_quads_per_lane] = {float4(0.0f), float4(0.0f)};
-    for (uint start = first + simdgroup * keys_per_block; start < visible; start += simdgroups * keys_per_block) {
-        float scores[keys_per_lane];
+    const uint end_page = (visible - 1) / page_positions + 1;
+    const uint block_step = simdgroups * pages_per_block;
+    for (uint block = first / page_positions + simdgroup * pages_per_block; block < end_page; block += block_step) {
+        uint pages[pages_per_block];
+        float scores[pages_per_block];
         float block_max = running_max;
-        for (uint i = 0; i < keys_per_lane; i++) {
-            const uint key = start + i * simd_width + lane;
-            scores[i] = running_max;
-            if (key < visible) {
-                device const vec<T, 4> *elements = keys + ulong(key) * quads;
+        for (uint i = 0; i < pages_per_block; i++) {
+            pages[i] = table[min(block + i, end_page - 1)];
+            const HeadPage<T> keys = cached<T>(arguments, k_cache, pages[i], head, quads);
+            const uint key = (block + i) * page_positions + lane;
+            scores[i] = no_score;
+            if (key >= first && key < visible) {
                 float4 products = float4(0.0f);
                 for (uint e = 0; e < quads; e++) {
-                    products = fma(query4[e], float4(elements[e]), products);
+                    products = fma(query4[e], keys.at(lane, e), products);
                 }
                 scores[i] = capped(arguments, (products.x + products.y) + (products.z + products.w));
                 block_max = max(block_max, scores[i]);
@@ -78,22 +83,27 @@ kernel void attention_vector(constant AttentionArguments &arguments [[buffer(0)]
         const float correction = exp(running_max - new_max);
         running_max = new_max;
         running_sum *= correction;
-        for (uint i = 0; i < keys_per_lane; i++) {
-            const uint key = start + i * simd_width + lane;
-            const float probability = key < visible ? exp(scores[i] - new_max) : 0.0f;
+        for (uint i = 0; i < pages_per_block; i++) {
+            const uint key = (block + i) * page_positions + lane;
+            const float probability = key >= first && key < visible ? exp(scores[i] - new_max) : 0.0f;
             running_sum += probability;
-            probabilities[i * simd_width + lane] = probability;
+            probabilities[i * page_positions + lane] = probability;
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);
         if (set < sets) {
-            const uint count = min(keys_per_block, visible - start);
             for (uint i = 0; i < max_quads_per_lane; i++) {
                 const uint quad = first_quad + i * simd_width;
                 if (quad < quads) {
                     float4 sum = sum_of_values[i] * correction;
-                    for (uint key = set; key < count; key += sets) {
-                               sum = fma(float4(probabilities[key]),
-                                         float4(head_values[ulong(start + key) * quads + quad]), sum);
+                    for (uint p = 0; p < pages_per_block; p++) {
+                        const uint start = (block + p) * page_positions;
+                        const uint begin = max(first, start) - start;
+                        const uint end = min(page_positions, visible - min(visible, start));
+                        const HeadPage<T> page = cached<T>(arguments, v_cache, pages[p], head, quads);
+                        for (uint key = begin + set; key < end; key += sets) {
+                            const float probability = probabilities[p * page_positions + key];
+                            sum = fma(float4(probability), page.at(key, quad), sum);
+                        }
                     }
                     sum_of_values[i] = sum;
                 }
@@ -136,8 +146,8 @@ kernel void attention_vector(constant AttentionArguments &arguments [[buffer(0)]
     }
 }
 
-typedef decltype(attention_vector<float>) attention_vector_kernel_f32;
-typedef decltype(attention_vector<half>) attention_vector_kernel_f16;
+typedef decltype(attention_vector<float>) attention_vector_kernel;
 
-template [[host_name("attention_vector_f32")]] kernel attention_vector_kernel_f32 attention_vector<float>;
-template [[host_name("attention_vector_f16")]] kernel attention_vector_kernel_f16 attention_vector<half>;
+template [[host_name("attention_vector_f32")]] kernel attention_vector_kernel attention_vector<float>;
+template [[host_name("attention_vector_f16")]] kernel attention_vector_kernel attention_vector<half>;
+template [[host_name("attention_vector_q8_0")]] kernel attention_vector_kernel attention_vector<q8_0>;

@@ -36,7 +36,7 @@ struct Arguments {
     rows: u32,
     heads: u32,
     kv_heads: u32,
-    capacity: u32,
+    pages: u32,
     past: u32,
     scale: f32,
     window: u32,
@@ -45,7 +45,7 @@ struct Arguments {
 
 impl Ops {
     /// `y[r, h] = softmax(scale * q[r, h] . keys) . values` over the positions that row r sees. A window or a cap of the shape
-    /// limits these positions or the scores. `q` and `y` are `[rows, heads, head_size]` of f32. Query heads share the cache's heads in groups (Ainslie et al. 2023,
+    /// limits these positions or the scores. `table` names the text's pages ([`KvCache`]). `q` and `y` are `[rows, heads, head_size]` of f32. Query heads share the cache's heads in groups (Ainslie et al. 2023,
     /// arXiv:2305.13245). The cache has to hold the rows' own positions already ([`Ops::kv_append`]). Kernels
     /// `attention_vector_*` for few rows, `attention_tile_*` (on simdgroup matrices) for many.
     ///
@@ -58,11 +58,13 @@ impl Ops {
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] if the heads do not fit the cache's, the scale is not finite, the window has no keys, or the
-    /// cap is not positive and finite; [`Error::OutOfRange`] if the rows lie past the cache, or `q` or `y` past its buffer; [`Error::Misaligned`] if `y` is not on a multiple of 16 bytes.
+    /// cap is not positive and finite; [`Error::OutOfRange`] if the rows do not fit in the cache, or `table`, `q` or
+    /// `y` in its buffer; [`Error::Misaligned`] if `y` is not on a multiple of 16 bytes, or `table` or `q` not of 4.
     pub fn attention<'a>(
         &self,
         target: &mut dyn LaunchTarget,
         cache: &KvCache,
+        table: impl Into<View<'a>>,
         q: impl Into<View<'a>>,
         y: impl Into<View<'a>>,
         shape: &AttentionShape,
@@ -71,6 +73,7 @@ impl Ops {
             target,
             "Ops::attention",
             cache,
+            table.into(),
             q.into(),
             None,
             y.into(),
@@ -85,18 +88,21 @@ impl Ops {
     /// # Errors
     ///
     /// Those of [`Ops::attention`], also for the sinks.
+    #[allow(clippy::too_many_arguments)]
     pub fn attention_with_sinks<'a>(
         &self,
         target: &mut dyn LaunchTarget,
         cache: &KvCache,
+        table: impl Into<View<'a>>,
         q: impl Into<View<'a>>,
         sinks: impl Into<View<'a>>,
         y: impl Into<View<'a>>,
         shape: &AttentionShape,
     ) -> Result<()> {
         const FUNCTION: &str = "Ops::attention_with_sinks";
+        let (table, q, y) = (table.into(), q.into(), y.into());
         let sinks = Some(sinks.into());
-        self.attend(target, FUNCTION, cache, q.into(), sinks, y.into(), shape)
+        self.attend(target, FUNCTION, cache, table, q, sinks, y, shape)
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -105,6 +111,7 @@ impl Ops {
         target: &mut dyn LaunchTarget,
         function: &'static str,
         cache: &KvCache,
+        table: View<'_>,
         q: View<'_>,
         sinks: Option<View<'_>>,
         y: View<'_>,
@@ -121,7 +128,7 @@ impl Ops {
         let KvShape {
             element,
             kv_heads,
-            capacity,
+            pages,
             head_size,
         } = *cache.shape();
         let refused = |message| Err(Error::InvalidArgument(Failure::new(function, message)));
@@ -137,15 +144,16 @@ impl Ops {
             return refused("a window must have at least 1 key, not 0".to_owned());
         }
         soft_cap.map_or(Ok(()), |cap| check_cap(function, cap))?;
-        cache.check_rows(function, past, rows)?;
+        let table_bytes = cache.table_bytes(function, past, rows)?;
         // The keys that any row sees.
         let keys = match window {
             Some(window) => (past + rows).min(rows.saturating_sub(1).saturating_add(window)),
             None => past + rows,
         };
         let bytes = bytes4(function, "q", &[rows, heads, head_size])?;
-        let read = keys * kv_heads * head_size * element.bytes();
+        let read = element.bytes(keys * kv_heads * head_size);
         let all = [
+            Operand::read("the page table", table, table_bytes, 4),
             Operand::read("q", q, bytes, 4),
             Operand::read("the keys", cache.keys(), cache.bytes(), 16).moving(read),
             Operand::read("the values", cache.values(), cache.bytes(), 16).moving(read),
@@ -158,7 +166,7 @@ impl Ops {
                 4,
             ),
         ];
-        let operands = &all[..4 + usize::from(sinks.is_some())];
+        let operands = &all[..5 + usize::from(sinks.is_some())];
         if rows == 0 {
             return Ok(());
         }
@@ -178,7 +186,7 @@ impl Ops {
                 rows: rows as u32,
                 heads: heads as u32,
                 kv_heads: kv_heads as u32,
-                capacity: capacity as u32,
+                pages: pages as u32,
                 past: past as u32,
                 scale,
                 // A row has fewer than 2^32 keys.
@@ -193,8 +201,8 @@ impl Ops {
                 threadgroup: (plan.simdgroups * SIMD_WIDTH).into(),
             },
         };
-        // SAFETY: the kernels read q, and positions below past + rows of the cache, and write y[rows, heads, head_size]; they
-        // divide `shared` as the plan says.
+        // SAFETY: the kernels read q, the table of positions below past + rows, and pages of the cache only, and write
+        // y[rows, heads, head_size]; they divide `shared` as the plan says.
         unsafe { launch.encode(target) }
     }
 }
@@ -228,6 +236,10 @@ impl Plan {
             (KvElement::F16, 80) => "attention_tile_f16_80",
             (KvElement::F16, 96) => "attention_tile_f16_96",
             (KvElement::F16, 128) => "attention_tile_f16_128",
+            (KvElement::Q8_0, 32) => "attention_tile_q8_0_32",
+            (KvElement::Q8_0, 64) => "attention_tile_q8_0_64",
+            (KvElement::Q8_0, 96) => "attention_tile_q8_0_96",
+            (KvElement::Q8_0, 128) => "attention_tile_q8_0_128",
             _ => return None,
         };
         Some(Plan {
@@ -248,6 +260,7 @@ impl Plan {
         let function = match element {
             KvElement::F32 => "attention_vector_f32",
             KvElement::F16 => "attention_vector_f16",
+            KvElement::Q8_0 => "attention_vector_q8_0",
         };
         Plan {
             kernel: KernelName::new(Shader::AttentionVector, function)

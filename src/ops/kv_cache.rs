@@ -1,4 +1,4 @@
-//! [`KvCache`]: the keys and values of one layer.
+//! [`KvCache`]: the keys and values of one layer, in pages.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -13,6 +13,9 @@ use crate::ops::{LaunchTarget, Ops, View};
 /// The most elements of a head of attention: what the kernels have registers for.
 pub const MAX_HEAD_SIZE: usize = 256;
 
+/// Positions of a page of a [`KvCache`].
+pub const KV_PAGE_POSITIONS: usize = 32;
+
 /// How the elements of a cache are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KvElement {
@@ -20,15 +23,25 @@ pub enum KvElement {
     F32,
     /// 16-bit floats: half the memory and bandwidth, keys and values rounded to 11 bits.
     F16,
+    /// Blocks of 32 elements of a head: bytes, and a scale in 16 bits. 27 % of the memory of F32. The largest error of an element is 1/254 of the
+    /// largest element of its block, and what rounding the scale to 11 bits adds.
+    Q8_0,
 }
 
 impl KvElement {
-    /// Bytes of an element.
-    pub const fn bytes(self) -> usize {
+    /// Elements that are stored together, and their bytes.
+    pub const fn block(self) -> (usize, usize) {
         match self {
-            KvElement::F32 => 4,
-            KvElement::F16 => 2,
+            KvElement::F32 => (1, 4),
+            KvElement::F16 => (1, 2),
+            KvElement::Q8_0 => (32, 34),
         }
+    }
+
+    /// Bytes of so many elements, which fill blocks.
+    pub(super) const fn bytes(self, count: usize) -> usize {
+        let (elements, bytes) = self.block();
+        count / elements * bytes
     }
 
     /// As [`DataType::name`](crate::ops::DataType::name).
@@ -36,6 +49,7 @@ impl KvElement {
         match self {
             KvElement::F32 => "f32",
             KvElement::F16 => "f16",
+            KvElement::Q8_0 => "q8_0",
         }
     }
 }
@@ -47,9 +61,9 @@ pub struct KvShape {
     pub element: KvElement,
     /// Heads of keys and values; each serves a group of query heads.
     pub kv_heads: usize,
-    /// Positions that the cache has room for.
-    pub capacity: usize,
-    /// Elements of a head: a multiple of 4, at most 256.
+    /// Pages, of [`KV_PAGE_POSITIONS`] positions each.
+    pub pages: usize,
+    /// Elements of a head: a multiple of 4, or of 32 in a cache of Q8_0; at most 256.
     pub head_size: usize,
 }
 
@@ -65,33 +79,39 @@ impl KvShape {
         let KvShape {
             element,
             kv_heads,
-            capacity,
+            pages,
             head_size,
         } = *self;
         let refused = |message| Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
         if kv_heads == 0 {
             return refused("kv_heads must be at least 1, not 0".to_owned());
         }
-        if capacity == 0 {
-            return refused("capacity must be at least 1, not 0".to_owned());
+        if pages == 0 {
+            return refused("pages must be at least 1, not 0".to_owned());
         }
-        if head_size == 0 || head_size % 4 != 0 || head_size > MAX_HEAD_SIZE {
+        let step = element.block().0.max(4);
+        if head_size == 0 || head_size % step != 0 || head_size > MAX_HEAD_SIZE {
             return refused(format!(
-                "head_size ({head_size}) must be a multiple of 4 from 4 to {MAX_HEAD_SIZE}"
+                "head_size ({head_size}) must be a multiple of {step} from {step} to {MAX_HEAD_SIZE}"
             ));
         }
-        let count = elements(FUNCTION, "a cache", &[kv_heads, capacity, head_size])?;
-        count.checked_mul(element.bytes()).ok_or_else(|| {
-            let message = format!(
-                "a cache of {count} elements of {} bytes each is larger than an address space",
-                element.bytes()
-            );
+        let dimensions = [pages, kv_heads, KV_PAGE_POSITIONS, head_size];
+        let count = elements(FUNCTION, "a cache", &dimensions)?;
+        let (block, bytes) = element.block();
+        (count / block).checked_mul(bytes).ok_or_else(|| {
+            let message = format!("a cache of {count} elements is larger than an address space");
             Error::OutOfRange(Failure::new(FUNCTION, message))
         })
     }
 }
 
-/// The keys and values of one layer, each `[kv_heads, capacity, head_size]`, in buffers that it keeps alive. Clones share them.
+/// The keys and values of one layer, each `[pages, kv_heads, KV_PAGE_POSITIONS, head_size]`, in buffers that it keeps alive. Clones share
+/// them. With [`KvElement::Q8_0`] a head of a page has the bytes of all its positions first, and then their scales.
+///
+/// Several texts have their positions in one cache (Kwon et al. 2023, arXiv:2309.06180). A page table says where: u32 in a buffer, the page of
+/// the text's first [`KV_PAGE_POSITIONS`] positions, the page of the next ones, and so on. Texts that begin alike may share pages.
+/// Kernels read a table when they run. A page that the cache does not have takes no keys and values, and attention reads
+/// the cache's last page in its place.
 #[derive(Debug, Clone)]
 pub struct KvCache {
     keys: Buffer,
@@ -132,27 +152,39 @@ impl KvCache {
 
     /// Bytes of the keys; the values take as many.
     pub(super) fn bytes(&self) -> usize {
-        self.shape.kv_heads
-            * self.shape.capacity
-            * self.shape.head_size
-            * self.shape.element.bytes()
+        let KvShape {
+            element,
+            kv_heads,
+            pages,
+            head_size,
+        } = self.shape;
+        element.bytes(pages * kv_heads * KV_PAGE_POSITIONS * head_size)
     }
 
-    /// Checks that positions `past` to `past + rows` fit.
-    pub(super) fn check_rows(
+    /// Bytes of one page of the keys, or of the values: page n begins at n times as many.
+    pub fn page_bytes(&self) -> usize {
+        self.bytes() / self.shape.pages
+    }
+
+    /// Bytes of a page table for positions up to `past + rows`. A text without shared positions fits in the cache.
+    pub(super) fn table_bytes(
         &self,
         function: &'static str,
         past: usize,
         rows: usize,
-    ) -> Result<()> {
-        let capacity = self.shape.capacity;
-        if past.checked_add(rows).is_none_or(|end| end > capacity) {
-            let message = format!(
-                "{rows} positions from {past} on do not fit in a cache of {capacity} positions"
-            );
-            return Err(Error::OutOfRange(Failure::new(function, message)));
+    ) -> Result<usize> {
+        let pages = self.shape.pages;
+        match past.checked_add(rows) {
+            Some(end) if end <= pages.saturating_mul(KV_PAGE_POSITIONS) => {
+                Ok(end.div_ceil(KV_PAGE_POSITIONS) * size_of::<u32>())
+            }
+            _ => {
+                let message = format!(
+                    "{rows} positions from {past} on do not fit in a cache of {pages} pages"
+                );
+                Err(Error::OutOfRange(Failure::new(function, message)))
+            }
         }
-        Ok(())
     }
 }
 
@@ -160,23 +192,26 @@ impl KvCache {
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct Arguments {
     kv_heads: u32,
-    capacity: u32,
+    pages: u32,
     past: u32,
 }
 
 impl Ops {
-    /// Puts the keys and values of `rows` new positions behind the `past` ones that the cache holds: `k` and `v` are
-    /// `[rows, kv_heads, head_size]` of f32. Elements beyond the largest f16, or beyond 2^96 in a cache of F32, become
-    /// that bound, infinities too; NaN stays NaN. Kernel `kv_append_*`.
+    /// Puts the keys and values of `rows` new positions behind the `past` ones of a text, into the pages that its `table` names: `k`
+    /// and `v` are `[rows, kv_heads, head_size]` of f32. Elements beyond the largest f16, 127 times that in a cache of Q8_0, or 2^96
+    /// in a cache of F32 become that bound, infinities too. NaN stays NaN, and makes a block of Q8_0 NaN. Kernel `kv_append_*`.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`] if the cache is too small, or `k` or `v` does not fit in its buffer;
-    /// [`Error::Misaligned`] if one is not on a multiple of 16 bytes; [`Error::InvalidArgument`] if one is the cache.
+    /// [`Error::OutOfRange`] if the cache is too small, or `table`, `k` or `v` does not fit in its buffer;
+    /// [`Error::Misaligned`] if `k` or `v` is not on a multiple of 16 bytes, or `table` not of 4; [`Error::InvalidArgument`] if one is
+    /// the cache.
+    #[allow(clippy::too_many_arguments)]
     pub fn kv_append<'a>(
         &self,
         target: &mut dyn LaunchTarget,
         cache: &KvCache,
+        table: impl Into<View<'a>>,
         k: impl Into<View<'a>>,
         v: impl Into<View<'a>>,
         rows: usize,
@@ -186,13 +221,14 @@ impl Ops {
         let KvShape {
             element,
             kv_heads,
-            capacity,
+            pages,
             head_size,
         } = *cache.shape();
-        cache.check_rows(FUNCTION, past, rows)?;
+        let table_bytes = cache.table_bytes(FUNCTION, past, rows)?;
         let bytes = bytes4(FUNCTION, "k", &[rows, kv_heads, head_size])?;
-        let written = rows * kv_heads * head_size * element.bytes();
+        let written = element.bytes(rows * kv_heads * head_size);
         let operands = [
+            Operand::read("the page table", table.into(), table_bytes, 4),
             Operand::read("k", k.into(), bytes, 16),
             Operand::read("v", v.into(), bytes, 16),
             Operand::write("the keys", cache.keys(), cache.bytes(), 16).moving(written),
@@ -204,7 +240,9 @@ impl Ops {
         let name = match element {
             KvElement::F32 => "kv_append_f32",
             KvElement::F16 => "kv_append_f16",
+            KvElement::Q8_0 => "kv_append_q8_0",
         };
+        let per_thread = element.block().0.max(4);
         let kernel =
             KernelName::new(Shader::KvCache, name).with(Constant::Uint(0, head_size as u32));
         let launch = Launch {
@@ -212,18 +250,19 @@ impl Ops {
             pipeline: &self.pipelines.pipeline(kernel)?,
             arguments: Arguments {
                 kv_heads: kv_heads as u32,
-                capacity: capacity as u32,
+                pages: pages as u32,
                 past: past as u32,
             },
             operands: &operands,
             cost: Cost::bytes_only(element.name()),
             threadgroup_memory: 0,
             grid: Grid::Threads {
-                grid: Size::new(kv_heads * head_size / 4, rows, 1),
+                grid: Size::new(kv_heads * head_size / per_thread, rows, 1),
                 threadgroup: SIMD_WIDTH.into(),
             },
         };
-        // SAFETY: the kernel reads k and v [rows, kv_heads, head_size] and writes positions below past + rows.
+        // SAFETY: the kernel reads k and v [rows, kv_heads, head_size] and the table of positions below past + rows, and writes to
+        // pages of the cache only.
         unsafe { launch.encode(target) }
     }
 }

@@ -62,7 +62,7 @@ pub(crate) use launch::bytes4;
 pub use attention::AttentionShape;
 pub use experts::ExpertShape;
 pub use gate::Gate;
-pub use kv_cache::{KvCache, KvElement, KvShape, MAX_HEAD_SIZE};
+pub use kv_cache::{KV_PAGE_POSITIONS, KvCache, KvElement, KvShape, MAX_HEAD_SIZE};
 pub use lane_execution::LaneExecution;
 pub use ops::Ops;
 pub use product::Epilogue;

@@ -82,6 +82,7 @@ const HEADERS: &[(&str, &str)] = &[
     shader_file!("tensor/moments.h"),
     shader_file!("tensor/columns.h"),
     shader_file!("tensor/partials.h"),
+    shader_file!("kv_pages.h"),
     shader_file!("order.h"),
     shader_file!("product.h"),
     shader_file!("tensor/products.h"),

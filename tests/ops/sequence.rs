@@ -37,6 +37,7 @@ fn floats(buffer: &Buffer) -> Vec<f32> {
 /// What attention of one layer computes in: a step adds a position.
 struct Layer {
     cache: KvCache,
+    table: Buffer,
     weight: Weight,
     frequencies: Buffer,
     q: Buffer,
@@ -51,7 +52,7 @@ impl Layer {
         let shape = KvShape {
             element,
             kv_heads: KV_HEADS,
-            capacity: 80,
+            pages: 3,
             head_size: HEAD_SIZE,
         };
         let width = HEADS * HEAD_SIZE;
@@ -59,6 +60,7 @@ impl Layer {
         let weight = matrix(&mut rng(3), WeightType::Q8_0, 48, width, 1.0, 0).weight;
         Layer {
             cache: KvCache::new(device(), &shape).expect("a cache"),
+            table: buffer(&[1u32, 2, 0]),
             weight,
             frequencies: buffer(&frequencies),
             q: zeros(width),
@@ -92,7 +94,7 @@ impl Layer {
             ops.rope(target, x, &self.frequencies, &shape)?;
         }
         target.memory_barrier()?;
-        ops.kv_append(target, &self.cache, &self.k, &self.k, 1, past)?;
+        ops.kv_append(target, &self.cache, &self.table, &self.k, &self.k, 1, past)?;
         target.memory_barrier()?;
         let shape = AttentionShape {
             heads: HEADS,
@@ -102,7 +104,8 @@ impl Layer {
             window: None,
             soft_cap: None,
         };
-        ops.attention(target, &self.cache, &self.q, &self.attended, &shape)?;
+        let (cache, table) = (&self.cache, &self.table);
+        ops.attention(target, cache, table, &self.q, &self.attended, &shape)?;
         target.memory_barrier()?;
         if !target.keep() {
             ops.linear(target, &self.weight, &self.attended, &self.y, 1)?;

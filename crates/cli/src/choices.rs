@@ -124,6 +124,9 @@ pub enum Cache {
     F32,
     /// 16-bit floats: half the memory, rounded
     F16,
+    /// Blocks of 32 bytes with a scale: a quarter of the memory, rounded more; for heads of whole blocks
+    #[value(name = "q8_0")]
+    Q8_0,
 }
 
 impl Cache {
@@ -132,6 +135,7 @@ impl Cache {
         match self {
             Self::F32 => "f32",
             Self::F16 => "f16",
+            Self::Q8_0 => "q8_0",
         }
     }
 
@@ -139,6 +143,7 @@ impl Cache {
         match self {
             Self::F32 => KvElement::F32,
             Self::F16 => KvElement::F16,
+            Self::Q8_0 => KvElement::Q8_0,
         }
     }
 }

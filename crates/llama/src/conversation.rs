@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use super::error::{Error, Result};
 use super::generate::{Generation, texts};
 use super::generator::{GenerateOptions, Piece};
+use super::pages::same;
 use super::session::Session;
 
 /// A session whose tokens are known, for prompts that each begin like the text before, as those of a chat do.
@@ -13,18 +14,13 @@ use super::session::Session;
 #[derive(Debug)]
 pub struct Conversation {
     session: Session,
-    /// What the session holds.
-    tokens: Vec<u32>,
 }
 
 impl Conversation {
     /// A conversation in a session, whose tokens it forgets.
     pub fn new(mut session: Session) -> Self {
         session.truncate(0);
-        Self {
-            session,
-            tokens: Vec::new(),
-        }
+        Self { session }
     }
 
     /// The session.
@@ -34,17 +30,17 @@ impl Conversation {
 
     /// The tokens that the session holds.
     pub fn tokens(&self) -> &[u32] {
-        &self.tokens
+        self.session.tokens()
     }
 
     /// Forgets all tokens.
     pub fn reset(&mut self) {
-        self.forget_from(0);
+        self.session.truncate(0);
     }
 
     /// How many tokens of `prompt` the next answer need not compute. At least the last token is computed, for its logits.
     pub fn kept(&self, prompt: &[u32]) -> usize {
-        kept(&self.tokens, prompt)
+        kept(self.tokens(), prompt)
     }
 
     /// Generates what comes after `prompt`, the text from its beginning, as [`Session::generate_tokens`] does. The result counts only
@@ -83,26 +79,14 @@ impl Conversation {
             });
         }
         let kept = self.kept(prompt);
-        self.forget_from(kept);
+        self.session.truncate(kept);
         let (held, new) = prompt.split_at(kept);
         let generated = self.session.generate_after(held, new, options, on_piece);
-        // After an error nobody knows what was generated.
-        let generated = generated.inspect_err(|_| self.session.truncate(kept))?;
-        let new = new.iter().chain(&generated.tokens).copied();
-        let held = self.session.position();
-        self.tokens.extend(new.take(held - kept));
-        Ok(generated)
-    }
-
-    fn forget_from(&mut self, position: usize) {
-        self.tokens.truncate(position);
-        self.session.truncate(position);
+        generated.inspect_err(|_| self.session.truncate(kept))
     }
 }
 
 /// How many of the tokens that a text holds are those of `prompt`, all but its last at most.
-pub(super) fn kept(held: &[u32], prompt: &[u32]) -> usize {
-    let pairs = held.iter().zip(prompt);
-    let same = pairs.take_while(|(held, wanted)| held == wanted).count();
-    same.min(prompt.len().saturating_sub(1))
+fn kept(held: &[u32], prompt: &[u32]) -> usize {
+    same(held, prompt).min(prompt.len().saturating_sub(1))
 }

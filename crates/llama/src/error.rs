@@ -107,15 +107,13 @@ pub enum Error {
         /// The device's recommended working set, in bytes.
         limit: u64,
     },
-    /// The keys and values of a session, or of all slots, would not fit into the device's memory.
+    /// The keys and values of all texts would not fit into the device's memory.
     #[error(
-        "the caches of {slots} times {context} tokens take {bytes} bytes, but the device's memory has {limit}"
+        "the keys and values of {tokens} tokens take {bytes} bytes, but the device's memory has {limit}"
     )]
     CacheTooLarge {
-        /// Texts that have a cache: 1 in a session.
-        slots: usize,
-        /// Tokens in the session.
-        context: usize,
+        /// Tokens of all texts.
+        tokens: usize,
         /// Bytes of keys and values of all layers.
         bytes: u64,
         /// The device's recommended working set, in bytes.
@@ -133,6 +131,12 @@ pub enum Error {
         position: usize,
         /// The most that it can hold.
         context: usize,
+    },
+    /// The caches are full of other texts, so the tokens have no room.
+    #[error("{tokens} tokens have no room in the caches, which other texts fill")]
+    CacheFull {
+        /// The tokens to be added.
+        tokens: usize,
     },
     /// A token's number is beyond the vocabulary.
     #[error("there is no token {token}: the vocabulary has {vocabulary}")]

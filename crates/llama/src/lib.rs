@@ -38,6 +38,7 @@
 
 mod architecture;
 mod batch;
+mod cache;
 pub mod chat;
 mod config;
 mod conversation;
@@ -55,6 +56,7 @@ mod loader;
 mod log_probability;
 mod model;
 mod options;
+mod pages;
 mod part;
 mod perplexity;
 mod plan;

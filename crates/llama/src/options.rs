@@ -8,6 +8,9 @@ pub struct SessionOptions {
     /// The most tokens that the session can hold; by default the model's context, but not more than 4096, since the
     /// cache is allocated whole.
     pub context: Option<usize>,
+    /// The tokens whose keys and values the caches hold, of all texts of a [`Scheduler`](super::Scheduler) together, rounded up to whole pages
+    /// of 32; by default as many as all its slots have in their contexts. At least those of one context. A session has one context.
+    pub cache: Option<usize>,
     /// The most tokens of a prompt that are computed at once.
     pub batch: usize,
     /// How the cache stores keys and values. F16 halves the cache's memory and rounds: the logits of a long text then
@@ -26,6 +29,7 @@ impl Default for SessionOptions {
     fn default() -> Self {
         Self {
             context: None,
+            cache: None,
             batch: 256,
             cache_element: KvElement::F32,
             replay: false,

@@ -1,20 +1,20 @@
 //! [`Part`]: what texts have on one device.
 
-use super::error::{Error, Result};
+use super::cache::Cache;
+use super::error::Result;
 use super::forward::{Pass, PassOps};
 use super::model::{Model, Stage};
 use super::options::SessionOptions;
 use super::plan::{Outputs, Plan, Run};
 use super::scratch::Scratch;
-use metal_bridge::ops::{DispatchSequence, KvCache, KvShape, Ops, ProductKernels};
+use metal_bridge::ops::{DispatchSequence, KvShape, Ops, ProductKernels};
 use metal_bridge::{CommandBuffer, CommandQueue, DispatchType};
 
 /// What the texts of a batch have on one device.
 #[derive(Debug)]
 pub(super) struct Part {
     pub queue: CommandQueue,
-    /// For each text, those of the device's layers.
-    caches: Vec<Vec<KvCache>>,
+    pub cache: Cache,
     pub scratch: Scratch,
     /// The dispatches of a token that is fed alone, if they are replayed.
     sequence: Option<DispatchSequence>,
@@ -29,29 +29,15 @@ impl Part {
         model: &Model,
         stage: &Stage,
         texts: usize,
+        context: usize,
         shape: &KvShape,
         options: &SessionOptions,
     ) -> Result<Self> {
         let (device, layers) = (stage.ops.device(), stage.weights.layers.len());
-        let bytes = (shape.bytes()? as u64)
-            .saturating_mul(2)
-            .saturating_mul(layers as u64)
-            .saturating_mul(texts as u64);
-        let limit = device.limits().recommended_max_working_set_size;
-        if bytes > limit {
-            return Err(Error::CacheTooLarge {
-                slots: texts,
-                context: shape.capacity,
-                bytes,
-                limit,
-            });
-        }
-        let context = shape.capacity;
         // As many as a prompt may fill, and one for the next token of each text.
         let batch = options.batch.min(context.saturating_mul(texts)).max(texts);
-        let caches = |_| (0..layers).map(|_| KvCache::new(device, shape)).collect();
         let mut part = Self {
-            caches: (0..texts).map(caches).collect::<Result<_, _>>()?,
+            cache: Cache::new(device, layers, texts, context, shape)?,
             queue: device.new_command_queue()?,
             scratch: Scratch::new(device, model.config(), texts, context, batch)?,
             sequence: None,
@@ -85,7 +71,7 @@ impl Part {
         stage: &Stage,
         plan: &Plan<'_>,
     ) -> Result<(CommandBuffer, usize)> {
-        let (weights, caches, scratch) = (&stage.weights, &self.caches, &self.scratch);
+        let (weights, cache, scratch) = (&stage.weights, &self.cache, &self.scratch);
         // What the sequence keeps is right for these rows only. They come alone, so no earlier pass still executes it.
         let is_single = (plan.start, plan.rows()) == (0, 1)
             && matches!(plan.outputs, Outputs::Wanted(0))
@@ -103,13 +89,13 @@ impl Part {
                         output: tokens,
                     },
                 };
-                Pass::new(model, weights, ops, caches, scratch, &mut encoder).encode(plan)?
+                Pass::new(model, weights, ops, cache, scratch, &mut encoder).encode(plan)?
             }
             Some(sequence) => {
                 let (ops, mut recorder) = (stage.recordable()?, sequence.record()?);
                 let ops = PassOps::same(ops);
                 let dispatches =
-                    Pass::new(model, weights, ops, caches, scratch, &mut recorder).encode(plan)?;
+                    Pass::new(model, weights, ops, cache, scratch, &mut recorder).encode(plan)?;
                 recorder.finish()?;
                 sequence.execute(&mut encoder)?;
                 dispatches

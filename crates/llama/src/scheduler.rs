@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use super::batch::{Batch, Feed};
-use super::conversation::kept;
 use super::counts::Counts;
 use super::error::Result;
 use super::generator::{GenerateOptions, Generator, Piece, StopReason};
@@ -20,23 +19,13 @@ pub struct Request {
     pub prompt: Vec<u32>,
     /// How to go on.
     pub options: GenerateOptions,
-    /// Whether tokens of the prompt that a slot holds already need not be computed.
+    /// Whether tokens of the prompt need not be computed if the keys and values of another text are there that begins with them.
     pub uses_cache: bool,
-}
-
-impl Request {
-    /// How many of the tokens that a slot holds need not be computed.
-    fn kept(&self, held: &[u32]) -> usize {
-        match self.uses_cache {
-            true => kept(held, &self.prompt),
-            false => 0,
-        }
-    }
 }
 
 /// Who reads a text.
 pub trait Reader {
-    /// Learns that the text has a slot, which holds so many tokens of its prompt already.
+    /// Learns that the text has a slot, and that so many tokens of its prompt need not be computed.
     fn seated(&mut self, _kept: usize) {}
 
     /// Takes what a token adds to the text; `Break` ends the text.
@@ -59,64 +48,81 @@ pub struct Answer {
     pub tokens: Vec<u32>,
     /// Why the text ended.
     pub stop: StopReason,
-    /// Tokens of the prompt that were not computed, since the slot held them.
+    /// Tokens of the prompt that were not computed, since another text had the same ones.
     pub kept: usize,
 }
 
 /// Texts of many readers at once, on one model (continuous batching: Yu et al. 2022, "Orca", OSDI).
 ///
-/// Each text has one of the slots, whose cache holds a whole context. Texts join and leave between two passes: one pass computes the next token of
-/// all texts that have their prompt, and reads the weights once for all of them. Another pass computes the next tokens of prompts, as many as a batch
-/// has rows. A text that finds no idle slot waits, in the order of arrival. It gets the idle slot that holds most of its prompt, unless that slot
-/// would forget more than it keeps.
+/// Each text has one of the slots. Texts join and leave between two passes: one pass computes the next token of all texts that have their prompt,
+/// and reads the weights once for all of them. Another pass computes the next tokens of prompts, as many as a batch has rows. A text that
+/// finds no idle slot waits, in the order of arrival.
+///
+/// Keys and values lie in pages of 32 tokens, of which a text has as many as it needs (Kwon et al. 2023, "PagedAttention", arXiv:2309.06180). Texts
+/// that begin with the same tokens share whole pages, and copy the page in which they part. What texts held that have ended
+/// stays until its pages are needed, the oldest first. If no page is left, the text that came last makes room: it waits, and its tokens
+/// are computed again when it has a slot again.
 #[derive(Debug)]
 pub struct Scheduler<R> {
     batch: Batch,
-    slots: Vec<Slot<R>>,
-    waiting: VecDeque<(Request, R)>,
-    /// Texts that have had a slot.
-    started: u64,
-}
-
-#[derive(Debug)]
-struct Slot<R> {
-    /// The tokens that the slot holds.
-    held: Vec<u32>,
-    /// The number of the text that the slot has, or had last.
-    order: u64,
-    text: Option<Text<R>>,
+    slots: Vec<Option<Text<R>>>,
+    /// In the order of arrival.
+    waiting: VecDeque<Text<R>>,
+    /// Texts that have been added.
+    added: u64,
+    /// Texts that have made room.
+    preempted: u64,
+    /// Whether tokens are computed again as they were computed before.
+    deterministic: bool,
 }
 
 #[derive(Debug)]
 struct Text<R> {
     reader: R,
     generator: Generator,
-    kept: usize,
-    /// What is to be fed: the rest of the prompt, or a generated token.
-    next: Vec<u32>,
-    /// Whether it is the rest of the prompt.
-    is_prompt: bool,
+    uses_cache: bool,
+    /// The number of the text, in the order of arrival.
+    order: u64,
+    /// The prompt and what was generated: all but the last token are held, or are to be computed.
+    tokens: Vec<u32>,
+    /// Tokens of the prompt.
+    prompt: usize,
+    /// Tokens of the prompt that need not be computed; `None` before the text has had a slot.
+    kept: Option<usize>,
+}
+
+impl<R: Reader> Text<R> {
+    fn end(self, outcome: Result<StopReason>) {
+        let Self {
+            mut reader,
+            generator,
+            kept,
+            ..
+        } = self;
+        let outcome = outcome.map(|stop| Answer {
+            tokens: generator.finish(stop, |piece| reader.piece(piece)),
+            stop,
+            kept: kept.unwrap_or(0),
+        });
+        reader.end(outcome);
+    }
 }
 
 impl<R: Reader> Scheduler<R> {
-    /// A scheduler of `slots` texts at once. Allocates the slots' caches, and compiles the kernels that they need.
+    /// A scheduler of `slots` texts at once. Allocates the caches, and compiles the kernels that the texts need.
     ///
     /// # Errors
     ///
     /// As for [`Session::with_options`](super::Session::with_options); [`Error::Unsupported`](super::Error::Unsupported) without slots, and
     /// for dispatches that are replayed and more than one slot.
     pub fn new(model: &Model, slots: usize, options: &SessionOptions) -> Result<Self> {
-        let batch = Batch::new(model, slots, options)?;
-        let slot = || Slot {
-            held: Vec::new(),
-            order: 0,
-            text: None,
-        };
         Ok(Self {
-            slots: (0..slots).map(|_| slot()).collect(),
-            batch,
+            batch: Batch::new(model, slots, options)?,
+            slots: (0..slots).map(|_| None).collect(),
             waiting: VecDeque::new(),
-            started: 0,
+            added: 0,
+            preempted: 0,
+            deterministic: options.deterministic,
         })
     }
 
@@ -142,7 +148,7 @@ impl<R: Reader> Scheduler<R> {
 
     /// The texts that have a slot.
     pub fn running(&self) -> usize {
-        self.slots.iter().filter(|slot| slot.text.is_some()).count()
+        self.slots.iter().flatten().count()
     }
 
     /// The texts that wait for a slot.
@@ -155,11 +161,39 @@ impl<R: Reader> Scheduler<R> {
         self.waiting() + self.running() == 0
     }
 
-    /// Adds a text, which [`step`](Self::step)s then compute. A prompt that cannot be computed ends at once.
+    /// Pages of the caches that texts have, and all pages.
+    pub fn pages(&self) -> (usize, usize) {
+        self.batch.pages()
+    }
+
+    /// How often a text has made room for others so far.
+    pub fn preempted(&self) -> u64 {
+        self.preempted
+    }
+
+    /// Adds a text, which [`step`](Self::step)s then compute. A text that cannot be computed ends at once.
     pub fn add(&mut self, request: Request, reader: R) {
-        match self.batch.check(0, &request.prompt) {
-            Ok(()) => self.waiting.push_back((request, reader)),
+        let Request {
+            prompt,
+            options,
+            uses_cache,
+        } = request;
+        let checked = self.batch.check(0, &prompt);
+        let generator = checked.and_then(|()| Generator::new(&self.batch, &prompt, &options));
+        match generator {
             Err(error) => reader.end(Err(error)),
+            Ok(generator) => {
+                self.added += 1;
+                self.waiting.push_back(Text {
+                    reader,
+                    generator,
+                    uses_cache,
+                    order: self.added,
+                    prompt: prompt.len(),
+                    tokens: prompt,
+                    kept: None,
+                });
+            }
         }
     }
 
@@ -172,130 +206,139 @@ impl<R: Reader> Scheduler<R> {
         self.prefill();
     }
 
-    /// Gives waiting texts the idle slots.
+    /// Gives waiting texts the idle slots, as long as there is room for them. Nobody overtakes.
     fn seat(&mut self) {
-        for (request, reader) in mem::take(&mut self.waiting) {
-            if reader.is_gone() {
-                reader.end(Ok(Answer {
-                    tokens: Vec::new(),
-                    stop: StopReason::Callback,
-                    kept: 0,
-                }));
-                continue;
-            }
-            match self.idle_slot(&request) {
-                Some(slot) => self.start(slot, request, reader),
-                None => self.waiting.push_back((request, reader)),
-            }
-        }
-    }
-
-    /// The idle slot that holds most of the prompt; of equal ones the one that has been idle for longest. A slot does not forget more
-    /// than it keeps for that: texts that only begin alike have slots of their own.
-    fn idle_slot(&self, request: &Request) -> Option<usize> {
-        let idle = |slot: &usize| self.slots[*slot].text.is_none();
-        let rank = |slot: &usize| {
-            let Slot { held, order, .. } = &self.slots[*slot];
-            let kept = request.kept(held);
-            let is_worth_it = kept >= held.len() / 2;
-            (if is_worth_it { kept } else { 0 }, u64::MAX - order)
-        };
-        (0..self.slots.len()).rev().filter(idle).max_by_key(rank)
-    }
-
-    fn start(&mut self, slot: usize, request: Request, mut reader: R) {
-        let kept = request.kept(&self.slots[slot].held);
-        let text = self.open(slot, kept, &request);
-        match text {
-            Err(error) => reader.end(Err(error)),
-            Ok((generator, next)) => {
-                self.started += 1;
-                reader.seated(kept);
-                let place = &mut self.slots[slot];
-                place.order = self.started;
-                place.text = Some(Text {
-                    reader,
-                    generator,
-                    kept,
-                    next,
-                    is_prompt: true,
-                });
+        let mut has_room = true;
+        for text in mem::take(&mut self.waiting) {
+            let idle = self.slots.iter().position(Option::is_none);
+            match idle.filter(|_| has_room) {
+                _ if text.reader.is_gone() => text.end(Ok(StopReason::Callback)),
+                None => self.waiting.push_back(text),
+                Some(slot) => match self.batch.seat(slot, &text.tokens, text.uses_cache) {
+                    Err(error) => text.end(Err(error)),
+                    Ok(Some(kept)) => self.start(slot, text, kept),
+                    Ok(None) => {
+                        has_room = false;
+                        self.waiting.push_back(text);
+                    }
+                },
             }
         }
     }
 
-    /// Makes a slot hold `kept` tokens of a prompt. Gives the generator, and the rest of the prompt.
-    fn open(
-        &mut self,
-        slot: usize,
-        kept: usize,
-        request: &Request,
-    ) -> Result<(Generator, Vec<u32>)> {
-        let rest = &request.prompt[kept..];
-        self.batch.check(kept, rest)?;
-        let generator = Generator::new(&self.batch, &request.prompt, &request.options)?;
-        self.batch.truncate(slot, kept);
-        self.slots[slot].held.truncate(kept);
-        Ok((generator, rest.to_vec()))
+    fn start(&mut self, slot: usize, mut text: Text<R>, kept: usize) {
+        if text.kept.is_none() {
+            text.kept = Some(kept);
+            text.reader.seated(kept);
+        }
+        self.slots[slot] = Some(text);
+    }
+
+    /// The slots that have a text, in the order of arrival.
+    fn seated(&self) -> Vec<usize> {
+        let order = |&slot: &usize| Some((self.slots[slot].as_ref()?.order, slot));
+        let mut seated: Vec<(u64, usize)> = (0..self.slots.len())
+            .filter_map(|slot| order(&slot))
+            .collect();
+        seated.sort_unstable();
+        seated.into_iter().map(|(_, slot)| slot).collect()
+    }
+
+    /// Whether a slot has a text of which everything is held but the last token, which was generated.
+    fn is_decoding(&self, slot: usize) -> bool {
+        let position = self.batch.position(slot);
+        self.slots[slot]
+            .as_ref()
+            .is_some_and(|text| position >= text.prompt && position + 1 == text.tokens.len())
     }
 
     /// One token of each text that has its prompt.
     fn decode(&mut self) {
-        let decoding = |slot: &Slot<R>| slot.text.as_ref().is_some_and(|text| !text.is_prompt);
-        let slots = 0..self.slots.len();
-        let feeds = slots.filter(|&slot| decoding(&self.slots[slot]));
-        let feeds: Vec<(usize, usize)> = feeds.map(|slot| (slot, 1)).collect();
+        let mut decoding = self.seated();
+        decoding.retain(|&slot| self.is_decoding(slot));
+        for &slot in &decoding {
+            self.make_room(slot);
+        }
+        decoding.retain(|&slot| self.slots[slot].is_some());
+        let feeds: Vec<(usize, usize)> = decoding.into_iter().map(|slot| (slot, 1)).collect();
         if !feeds.is_empty() {
             self.feed(&feeds);
+        }
+    }
+
+    /// Makes room for the next token of a text, if the text has not made room itself.
+    fn make_room(&mut self, slot: usize) {
+        while self.slots[slot].is_some() && self.batch.reserve(slot, 1).is_err() {
+            if let Some(&last) = self.seated().last() {
+                self.preempt(last);
+            }
+        }
+    }
+
+    /// Lets a text wait until there is room for it again.
+    fn preempt(&mut self, slot: usize) {
+        if let Some(text) = self.slots[slot].take() {
+            self.batch.end(slot);
+            self.preempted += 1;
+            let place = self
+                .waiting
+                .partition_point(|other| other.order < text.order);
+            self.waiting.insert(place, text);
         }
     }
 
     /// As much of the prompts as one pass has rows, in the order of their texts.
     fn prefill(&mut self) {
-        let mut prompts = Vec::new();
-        for slot in 0..self.slots.len() {
-            match &self.slots[slot].text {
-                Some(text) if text.is_prompt && text.reader.is_gone() => {
-                    self.end(slot, Ok(StopReason::Callback));
-                }
-                Some(text) if text.is_prompt => prompts.push(slot),
-                _ => {}
-            }
-        }
-        prompts.sort_by_key(|&slot| self.slots[slot].order);
         let (mut free, mut feeds) = (self.batch.rows(), Vec::new());
-        for slot in prompts {
-            let Some(text) = &self.slots[slot].text else {
+        for slot in self.seated() {
+            let is_gone = |text: &Text<R>| text.reader.is_gone();
+            if self.is_decoding(slot) {
                 continue;
-            };
-            // Where a prompt is cut must not depend on other texts.
-            let rows = text.next.len().min(self.batch.rows());
-            if rows > free {
-                break;
             }
-            free -= rows;
-            feeds.push((slot, rows));
+            if self.slots[slot].as_ref().is_some_and(is_gone) {
+                self.end(slot, Ok(StopReason::Callback));
+                continue;
+            }
+            let rows = self.next_rows(slot);
+            if rows <= free {
+                free -= rows;
+                feeds.push((slot, rows));
+            } else {
+                // Those behind wait, too.
+                free = 0;
+            }
         }
         if !feeds.is_empty() {
             self.feed(&feeds);
+        }
+    }
+
+    /// How many tokens of a prompt come next: where it is cut must not depend on other texts. Generated tokens that are computed
+    /// again come one by one if that makes a difference.
+    fn next_rows(&self, slot: usize) -> usize {
+        let (position, rows) = (self.batch.position(slot), self.batch.rows());
+        match &self.slots[slot] {
+            None => 0,
+            Some(text) if position < text.prompt => rows.min(text.prompt - position),
+            Some(_) if self.deterministic => 1,
+            Some(text) => rows.min(text.tokens.len() - position),
         }
     }
 
     /// Feeds the next tokens, as many as said, to the texts of these slots.
     fn feed(&mut self, feeds: &[(usize, usize)]) {
         let texts = feeds.iter().filter_map(|&(slot, count)| {
-            let text = self.slots[slot].text.as_ref()?;
+            let tokens = &self.slots[slot].as_ref()?.tokens;
+            let position = self.batch.position(slot);
             Some(Feed {
                 slot,
-                tokens: &text.next[..count],
-                has_logits: count == text.next.len(),
+                tokens: &tokens[position..position + count],
+                has_logits: position + count == tokens.len(),
             })
         });
         let texts: Vec<Feed<'_>> = texts.collect();
         match (self.batch.feed(&texts), feeds) {
-            (Ok(()), _) => feeds
-                .iter()
-                .for_each(|&(slot, count)| self.fed(slot, count)),
+            (Ok(()), _) => feeds.iter().for_each(|&(slot, _)| self.fed(slot)),
             (Err(error), &[(slot, _)]) => self.end(slot, Err(error)),
             // One of them fails again, or none.
             (Err(_), _) => feeds.iter().for_each(|feed| self.feed(&[*feed])),
@@ -303,42 +346,29 @@ impl<R: Reader> Scheduler<R> {
     }
 
     /// Goes on with a text whose next tokens the slot holds now.
-    fn fed(&mut self, slot: usize, count: usize) {
-        let Slot { held, text, .. } = &mut self.slots[slot];
-        let Some(text) = text else {
+    fn fed(&mut self, slot: usize) {
+        self.batch.publish(slot);
+        let Some(text) = &mut self.slots[slot] else {
             return;
         };
-        held.extend(text.next.drain(..count));
-        if !text.next.is_empty() {
+        if self.batch.position(slot) < text.tokens.len() {
             return;
         }
-        text.is_prompt = false;
         let reader = &mut text.reader;
         let next = text
             .generator
             .next(&self.batch, slot, |piece| reader.piece(piece));
         match next {
-            Ok(ControlFlow::Continue(token)) => text.next.push(token),
+            Ok(ControlFlow::Continue(token)) => text.tokens.push(token),
             Ok(ControlFlow::Break(stop)) => self.end(slot, Ok(stop)),
             Err(error) => self.end(slot, Err(error)),
         }
     }
 
     fn end(&mut self, slot: usize, outcome: Result<StopReason>) {
-        let Some(text) = self.slots[slot].text.take() else {
-            return;
-        };
-        let Text {
-            mut reader,
-            generator,
-            kept,
-            ..
-        } = text;
-        let outcome = outcome.map(|stop| Answer {
-            tokens: generator.finish(stop, |piece| reader.piece(piece)),
-            stop,
-            kept,
-        });
-        reader.end(outcome);
+        self.batch.end(slot);
+        if let Some(text) = self.slots[slot].take() {
+            text.end(outcome);
+        }
     }
 }

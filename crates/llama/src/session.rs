@@ -58,6 +58,11 @@ impl Session {
     }
 
     /// The tokens that the session holds.
+    pub fn tokens(&self) -> &[u32] {
+        self.batch.held(SLOT)
+    }
+
+    /// How many tokens the session holds.
     pub fn position(&self) -> usize {
         self.batch.position(SLOT)
     }

@@ -3,9 +3,10 @@
 use crate::support::{EPSILON, Guarded, assert_close, buffer, device, ops, rng, run, uniform};
 use half::f16;
 use metal_bridge::Buffer;
-use metal_bridge::ops::{AttentionShape, KvCache, KvElement, KvShape};
+use metal_bridge::ops::{AttentionShape, KV_PAGE_POSITIONS, KvCache, KvElement, KvShape};
+use std::cell::OnceCell;
 
-/// Keys, values and queries of a whole context, and its shape.
+/// Keys, values and queries of a whole context, and the shape of its cache.
 pub struct Context {
     pub shape: KvShape,
     pub heads: usize,
@@ -17,13 +18,15 @@ pub struct Context {
     pub q: Vec<f32>,
     pub k: Vec<f32>,
     pub v: Vec<f32>,
+    /// Keys and values as the cache has them: whoever changes them does so before the first row.
+    stored: OnceCell<(Vec<f64>, Vec<f64>)>,
 }
 
 impl Context {
-    pub fn random(shape: KvShape, heads: usize, magnitude: f32) -> Context {
-        let mut rng = rng((shape.capacity * 131 + shape.head_size * 7 + heads) as u64);
+    pub fn random((shape, length): (KvShape, usize), heads: usize, magnitude: f32) -> Context {
+        let mut rng = rng((length * 131 + shape.head_size * 7 + heads) as u64);
         let mut numbers = |heads: usize, magnitude: f32| -> Vec<f32> {
-            let values = uniform(&mut rng, shape.capacity * heads * shape.head_size);
+            let values = uniform(&mut rng, length * heads * shape.head_size);
             values.into_iter().map(|value| value * magnitude).collect()
         };
         let (q, k, v) = (
@@ -41,13 +44,30 @@ impl Context {
             q,
             k,
             v,
+            stored: OnceCell::new(),
         }
     }
 
-    fn stored(&self, value: f32) -> f64 {
+    /// A table of all pages of the cache, in the order of nothing.
+    pub fn table(&self) -> Buffer {
+        let pages = self.shape.pages as u32;
+        // Coprime to any number of pages here, so that each page comes once.
+        buffer(
+            &(0..pages)
+                .map(|page| (page * 101 + 1) % pages)
+                .collect::<Vec<u32>>(),
+        )
+    }
+
+    /// The numbers that the cache has in the place of these.
+    fn stored(&self, values: &[f32]) -> Vec<f64> {
         match self.shape.element {
-            KvElement::F32 => value.into(),
-            KvElement::F16 => f16::from_f32(value).to_f64(),
+            KvElement::F32 => values.iter().copied().map(f64::from).collect(),
+            KvElement::F16 => {
+                let rounded = |&value| f16::from_f32(value).to_f64();
+                values.iter().map(rounded).collect()
+            }
+            KvElement::Q8_0 => values.chunks(32).flat_map(quantized).collect(),
         }
     }
 
@@ -59,18 +79,21 @@ impl Context {
             ..
         } = self.shape;
         let group = self.heads / kv_heads;
+        let stored = || (self.stored(&self.k), self.stored(&self.v));
+        let (k, v) = self.stored.get_or_init(stored);
+        let largest_value = v.iter().fold(0.0, |largest: f64, v| largest.max(v.abs()));
         let mut result = Vec::with_capacity(self.heads * head_size);
         for head in 0..self.heads {
             let query = &self.q[(row * self.heads + head) * head_size..][..head_size];
-            let of = |cache: &[f32], key: usize, element: usize| {
-                self.stored(cache[(key * kv_heads + head / group) * head_size + element])
+            let of = |cache: &[f64], key: usize, element: usize| {
+                cache[(key * kv_heads + head / group) * head_size + element]
             };
             let mut scores = Vec::with_capacity(row + 1);
             let mut score_error: f64 = 0.0;
             let first = (self.window).map_or(0, |window| (row + 1).saturating_sub(window));
             for key in first..=row {
                 let terms = (0..head_size)
-                    .map(|i| f64::from(self.scale) * f64::from(query[i]) * of(&self.k, key, i));
+                    .map(|i| f64::from(self.scale) * f64::from(query[i]) * of(k, key, i));
                 let (sum, magnitude) = terms.fold((0.0, 0.0), |(sum, size), term| {
                     (sum + term, size + term.abs())
                 });
@@ -91,11 +114,13 @@ impl Context {
                 let terms = weights
                     .iter()
                     .enumerate()
-                    .map(|(key, weight)| weight / total * of(&self.v, first + key, element));
+                    .map(|(key, weight)| weight / total * of(v, first + key, element));
                 let (sum, magnitude) = terms.fold((0.0, 0.0), |(sum, size), term| {
                     (sum + term, size + term.abs())
                 });
-                result.push((sum, magnitude * allowed));
+                // The smallest weights are no floats.
+                let lost = largest_value * weights.len() as f64 * f64::from(f32::MIN_POSITIVE);
+                result.push((sum, magnitude * allowed + lost));
             }
         }
         result
@@ -109,6 +134,7 @@ impl Context {
             ..
         } = self.shape;
         let cache = KvCache::new(device(), &self.shape).expect("a cache");
+        let table = &self.table();
         let mut past = 0;
         for &rows in batches {
             let of = |values: &[f32], heads: usize| -> Buffer {
@@ -129,12 +155,13 @@ impl Context {
                 soft_cap: self.soft_cap,
             };
             run(|encoder| {
-                ops().kv_append(encoder, &cache, &k, &v, rows, past)?;
+                ops().kv_append(encoder, &cache, table, &k, &v, rows, past)?;
+                let y = y.view();
                 match self.sinks.as_slice() {
-                    [] => ops().attention(encoder, &cache, &q, y.view(), &shape),
+                    [] => ops().attention(encoder, &cache, table, &q, y, &shape),
                     sinks => {
                         let sinks = &buffer(sinks);
-                        ops().attention_with_sinks(encoder, &cache, &q, sinks, y.view(), &shape)
+                        ops().attention_with_sinks(encoder, &cache, table, &q, sinks, y, &shape)
                     }
                 }
             });
@@ -145,11 +172,36 @@ impl Context {
     }
 }
 
-pub fn shape(element: KvElement, kv_heads: usize, capacity: usize, head_size: usize) -> KvShape {
-    KvShape {
+/// A cache with room for a context of this length, and a page more.
+pub fn shape(
+    element: KvElement,
+    kv_heads: usize,
+    length: usize,
+    head_size: usize,
+) -> (KvShape, usize) {
+    let shape = KvShape {
         element,
         kv_heads,
-        capacity,
+        pages: length.div_ceil(KV_PAGE_POSITIONS) + 1,
         head_size,
+    };
+    (shape, length)
+}
+
+/// A block of 32 numbers, quantized and back.
+fn quantized(block: &[f32]) -> Vec<f64> {
+    if block.iter().any(|value| value.is_nan()) {
+        return vec![f64::NAN; block.len()];
     }
+    let limit = 127.0 * f16::MAX.to_f32();
+    let clamped = |value: &f32| value.clamp(-limit, limit);
+    let largest = block
+        .iter()
+        .map(clamped)
+        .fold(0.0, |a: f32, b| a.max(b.abs()));
+    let scale = largest / 127.0;
+    let factor = if scale > 0.0 { 1.0 / scale } else { 0.0 };
+    let number = |value| f64::from((clamped(value) * factor).round().clamp(-127.0, 127.0));
+    let scale = f16::from_f32(scale).to_f64();
+    block.iter().map(|value| number(value) * scale).collect()
 }

@@ -10,7 +10,9 @@ use half::f16;
 use metal_bridge::ops::{AttentionShape, DataType, KvCache, KvElement, KvShape, Tensor, View};
 use metal_bridge::{Error, StorageMode};
 
-const ELEMENTS: [KvElement; 2] = [KvElement::F32, KvElement::F16];
+const ELEMENTS: [KvElement; 3] = [KvElement::F32, KvElement::F16, KvElement::Q8_0];
+/// Those that are stored one by one, in heads of any size.
+const SINGLE_ELEMENTS: [KvElement; 2] = [KvElement::F32, KvElement::F16];
 
 #[test]
 fn one_token_at_a_time_agrees_with_float64() {
@@ -44,7 +46,9 @@ fn batches_of_all_sizes_agree_with_float64() {
 #[test]
 fn all_head_sizes_agree_with_float64() {
     for element in ELEMENTS {
-        for head_size in [4, 8, 12, 20, 32, 48, 64, 80, 96, 100, 128, 132, 192, 256] {
+        let step = element.block().0;
+        let sizes = [4, 8, 12, 20, 32, 48, 64, 80, 96, 100, 128, 132, 192, 256];
+        for head_size in sizes.into_iter().filter(|size| size % step == 0) {
             Context::random(shape(element, 1, 41, head_size), 2, 1.0).check(&[1, 7, 24, 9]);
         }
     }
@@ -94,7 +98,7 @@ fn infinities_stay_in_their_positions() {
         context.k[20 * 32..21 * 32].fill(f32::INFINITY);
         let cache = KvCache::new(device(), &context.shape).expect("a cache");
         let (q, k, v) = (buffer(&context.q), buffer(&context.k), buffer(&context.v));
-        let y = Guarded::new(24 * 32);
+        let (table, y) = (context.table(), Guarded::new(24 * 32));
         let all = AttentionShape {
             heads: 1,
             rows: 24,
@@ -104,8 +108,8 @@ fn infinities_stay_in_their_positions() {
             soft_cap: None,
         };
         run(|encoder| {
-            ops().kv_append(encoder, &cache, &k, &v, 24, 0)?;
-            ops().attention(encoder, &cache, &q, y.view(), &all)
+            ops().kv_append(encoder, &cache, &table, &k, &v, 24, 0)?;
+            ops().attention(encoder, &cache, &table, &q, y.view(), &all)
         });
         let exact = (0..20).flat_map(|row| context.exact_row(row));
         assert_close(&format!("{element:?}"), &y.read()[..20 * 32], exact);
@@ -120,41 +124,35 @@ fn equal_scores_give_the_mean_of_the_values() {
     context.check(&[1, 120, 9]);
 }
 
-/// The caches are laid out [head, position, element], and positions that were not appended stay as they are.
+/// A page is laid out [head, position, element]. Positions that were not appended stay as they are, and so does everything if a
+/// table names a page that the cache does not have.
 #[test]
 fn append_writes_its_rows_only() {
-    for element in ELEMENTS {
-        let context = Context::random(shape(element, 3, 9, 8), 3, 1.0);
+    const LENGTH: usize = 70;
+    for element in SINGLE_ELEMENTS {
+        let context = Context::random(shape(element, 3, LENGTH, 8), 3, 1.0);
+        let pages = context.shape.pages;
         let cache = KvCache::new(device(), &context.shape).expect("a cache");
         let bytes = context.shape.bytes().expect("bytes");
-        let fill = |value: u8| {
-            let queue = device().new_command_queue().expect("a queue");
-            let mut commands = queue.command_buffer().expect("a command buffer");
-            let mut blit = commands.blit_command_encoder().expect("an encoder");
-            blit.fill(cache.keys().buffer(), 0..bytes, value)
-                .expect("fills");
-            blit.fill(cache.values().buffer(), 0..bytes, value)
-                .expect("fills");
-            drop(blit);
-            commands
-                .commit()
-                .expect("commits")
-                .wait()
-                .expect("completes");
-        };
-        fill(0x11);
+        assert_eq!(cache.page_bytes() * pages, bytes);
+        let queue = device().new_command_queue().expect("a queue");
+        let mut commands = queue.command_buffer().expect("a command buffer");
+        let mut blit = commands.blit_command_encoder().expect("an encoder");
+        for view in [cache.keys(), cache.values()] {
+            let filled = blit.fill(view.buffer(), 0..bytes, 0x11);
+            filled.expect("fills");
+        }
+        drop(blit);
+        let committed = commands.commit().expect("commits");
+        committed.wait().expect("completes");
         let (k, v) = (buffer(&context.k), buffer(&context.v));
-        let (past, rows) = (4, 3);
+        // The second page is none of the cache.
+        let table = buffer(&[2u32, pages as u32, 0]);
+        let (past, rows) = (4, 63);
         let from = past * 3 * 8 * 4;
         run(|encoder| {
-            ops().kv_append(
-                encoder,
-                &cache,
-                View::new(&k, from),
-                View::new(&v, from),
-                rows,
-                past,
-            )
+            let (k, v) = (View::new(&k, from), View::new(&v, from));
+            ops().kv_append(encoder, &cache, &table, k, v, rows, past)
         });
         for (view, values) in [(cache.keys(), &context.k), (cache.values(), &context.v)] {
             let copy = device()
@@ -163,36 +161,96 @@ fn append_writes_its_rows_only() {
             let all = |view| Tensor::new(view, DataType::U8, &[bytes]).expect("a tensor");
             run(|encoder| ops().convert(encoder, all(view), all(View::from(&copy))));
             let stored = copy.wait_read::<u8>().expect("readable");
-            for (index, chunk) in stored.chunks(element.bytes()).enumerate() {
-                let (head, position, element_index) = (index / 72, index / 8 % 9, index % 8);
-                let expected = if (past..past + rows).contains(&position) {
-                    let value = values[(position * 3 + head) * 8 + element_index];
-                    match element {
-                        KvElement::F32 => value.to_le_bytes().to_vec(),
-                        KvElement::F16 => f16::from_f32(value).to_le_bytes().to_vec(),
+            let (_, element_bytes) = element.block();
+            for (index, chunk) in stored.chunks(element_bytes).enumerate() {
+                let (page, head, element_index) = (index / 768, index / 256 % 3, index % 8);
+                let first = match page {
+                    2 => Some(0),
+                    0 => Some(64),
+                    _ => None,
+                };
+                let position = first.map(|first| first + index / 8 % 32);
+                let position = position.filter(|position| (past..past + rows).contains(position));
+                let expected = match (position, element) {
+                    (None, _) => vec![0x11; element_bytes],
+                    (Some(position), element) => {
+                        let value = values[(position * 3 + head) * 8 + element_index];
+                        match element {
+                            KvElement::F16 => f16::from_f32(value).to_le_bytes().to_vec(),
+                            _ => value.to_le_bytes().to_vec(),
+                        }
                     }
-                } else {
-                    vec![0x11; element.bytes()]
                 };
                 assert_eq!(
                     chunk, expected,
-                    "{element:?}: head {head}, position {position}, element {element_index}"
+                    "{element:?}: page {page}, head {head}, position {position:?}, element {element_index}"
                 );
             }
         }
     }
 }
 
+/// Two texts have one page of a cache in common.
+#[test]
+fn texts_share_pages() {
+    let context = Context::random(shape(KvElement::F32, 2, 50, 32), 4, 1.0);
+    let other = Context::random(shape(KvElement::F32, 2, 60, 32), 4, 1.0);
+    let cache = KvCache::new(device(), &context.shape).expect("a cache");
+    let [k, v, other_k, other_v] =
+        [&context.k, &context.v, &other.k, &other.v].map(|values| buffer(values));
+    let tables = buffer(&[1u32, 0, 1, 2]);
+    let (table, other_table) = (View::new(&tables, 0), View::new(&tables, 8));
+    let row = |buffer, row: usize| View::new(buffer, row * 2 * 32 * 4);
+    let mut both = Context::random(shape(KvElement::F32, 2, 60, 32), 4, 1.0);
+    let shared = ..32 * 2 * 32;
+    both.k[shared].copy_from_slice(&context.k[shared]);
+    both.v[shared].copy_from_slice(&context.v[shared]);
+    run(|encoder| {
+        ops().kv_append(encoder, &cache, table, &k, &v, 50, 0)?;
+        let (k, v) = (row(&other_k, 32), row(&other_v, 32));
+        ops().kv_append(encoder, &cache, other_table, k, v, 28, 32)
+    });
+    for (context, table, length) in [(&context, table, 50), (&both, other_table, 60)] {
+        for rows in [1, 18] {
+            let past = length - rows;
+            let q = buffer(&context.q[past * 4 * 32..]);
+            let y = Guarded::new(rows * 4 * 32);
+            let shape = AttentionShape {
+                heads: 4,
+                rows,
+                past,
+                scale: context.scale,
+                window: None,
+                soft_cap: None,
+            };
+            run(|encoder| ops().attention(encoder, &cache, table, &q, y.view(), &shape));
+            let exact = (past..length).flat_map(|row| context.exact_row(row));
+            assert_close(
+                &format!("{length} positions, {rows} rows"),
+                &y.read(),
+                exact,
+            );
+        }
+    }
+}
+
 #[test]
 fn bad_shapes_are_refused() {
-    let good = shape(KvElement::F16, 2, 8, 16);
+    let good = KvShape {
+        element: KvElement::F16,
+        kv_heads: 2,
+        pages: 2,
+        head_size: 16,
+    };
     for bad in [
         KvShape {
             kv_heads: 0,
             ..good
         },
+        KvShape { pages: 0, ..good },
         KvShape {
-            capacity: 0,
+            element: KvElement::Q8_0,
+            head_size: 48,
             ..good
         },
         KvShape {
@@ -208,7 +266,7 @@ fn bad_shapes_are_refused() {
         assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
     }
     let error = KvShape {
-        capacity: u32::MAX as usize,
+        pages: u32::MAX as usize,
         kv_heads: u32::MAX as usize,
         ..good
     }
@@ -218,11 +276,21 @@ fn bad_shapes_are_refused() {
 
     let cache = KvCache::new(device(), &good).expect("a cache");
     let (x, y) = (buffer(&[0.0f32; 512]), buffer(&[0.0f32; 512]));
-    let append =
-        |rows, past| refused(|encoder| ops().kv_append(encoder, &cache, &x, &y, rows, past));
-    assert!(matches!(append(9, 0), Error::OutOfRange(_)));
-    assert!(matches!(append(1, 8), Error::OutOfRange(_)));
-    assert!(matches!(append(2, usize::MAX), Error::OutOfRange(_)));
+    let tables = buffer(&[0u32, 1, 0, 0]);
+    let table = View::from(&tables);
+    let append = |table, rows, past| {
+        refused(|encoder| ops().kv_append(encoder, &cache, table, &x, &y, rows, past))
+    };
+    assert!(matches!(append(table, 65, 0), Error::OutOfRange(_)));
+    assert!(matches!(append(table, 1, 64), Error::OutOfRange(_)));
+    assert!(matches!(append(table, 2, usize::MAX), Error::OutOfRange(_)));
+    // The table's second page lies behind its buffer.
+    let short = View::new(&tables, 12);
+    assert!(matches!(append(short, 1, 32), Error::OutOfRange(_)));
+    assert!(matches!(
+        append(View::new(&tables, 2), 1, 0),
+        Error::Misaligned(_)
+    ));
     let shape = AttentionShape {
         heads: 4,
         rows: 2,
@@ -231,8 +299,9 @@ fn bad_shapes_are_refused() {
         window: None,
         soft_cap: None,
     };
-    let attend =
-        |shape: AttentionShape| refused(|encoder| ops().attention(encoder, &cache, &x, &y, &shape));
+    let attend = |shape: AttentionShape| {
+        refused(|encoder| ops().attention(encoder, &cache, table, &x, &y, &shape))
+    };
     assert!(matches!(
         attend(AttentionShape { heads: 3, ..shape }),
         Error::InvalidArgument(_)
@@ -261,7 +330,7 @@ fn bad_shapes_are_refused() {
         assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
     }
     assert!(matches!(
-        attend(AttentionShape { past: 7, ..shape }),
+        attend(AttentionShape { past: 63, ..shape }),
         Error::OutOfRange(_)
     ));
     assert!(matches!(
@@ -272,7 +341,8 @@ fn bad_shapes_are_refused() {
         }),
         Error::OutOfRange(_)
     ));
-    let error = refused(|encoder| ops().attention(encoder, &cache, &x, View::new(&y, 4), &shape));
+    let error =
+        refused(|encoder| ops().attention(encoder, &cache, table, &x, View::new(&y, 4), &shape));
     assert!(matches!(error, Error::Misaligned(_)), "{error}");
 }
 

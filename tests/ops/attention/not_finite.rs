@@ -12,7 +12,8 @@ const HEAD_SIZE: usize = 32;
 fn results(context: &Context, rows_at_once: usize) -> Vec<f32> {
     let cache = KvCache::new(device(), &context.shape).expect("a cache");
     let [q, k, v] = [&context.q, &context.k, &context.v].map(|values| buffer(values));
-    run(|encoder| ops().kv_append(encoder, &cache, &k, &v, ROWS, 0));
+    let table = &context.table();
+    run(|encoder| ops().kv_append(encoder, &cache, table, &k, &v, ROWS, 0));
     let y = Guarded::new(ROWS * HEADS * HEAD_SIZE);
     let row_bytes = HEADS * HEAD_SIZE * 4;
     run(|encoder| {
@@ -28,10 +29,10 @@ fn results(context: &Context, rows_at_once: usize) -> Vec<f32> {
             let q = View::new(&q, past * row_bytes);
             let y = View::new(y.view().buffer(), y.view().offset() + past * row_bytes);
             match context.sinks.as_slice() {
-                [] => ops().attention(encoder, &cache, q, y, &shape)?,
+                [] => ops().attention(encoder, &cache, table, q, y, &shape)?,
                 sinks => {
                     let sinks = &buffer(sinks);
-                    ops().attention_with_sinks(encoder, &cache, q, sinks, y, &shape)?;
+                    ops().attention_with_sinks(encoder, &cache, table, q, sinks, y, &shape)?;
                 }
             }
         }
@@ -58,10 +59,16 @@ fn check(what: &str, context: &Context, rows_at_once: usize) {
 /// Row by row, and in one call of simdgroup matrices; with sinks and caps, and without.
 #[test]
 fn results_are_not_finite_where_they_are_in_float64() {
-    for (element, is_plain) in [(KvElement::F32, false), (KvElement::F16, true)] {
+    let elements = [
+        (KvElement::F32, false),
+        (KvElement::F16, true),
+        (KvElement::Q8_0, true),
+    ];
+    for (element, is_plain) in elements {
         let bound = match element {
             KvElement::F32 => 2f32.powi(96),
             KvElement::F16 => 65504.0,
+            KvElement::Q8_0 => 127.0 * 65504.0,
         };
         for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             for operand in 0..4 {

@@ -15,6 +15,9 @@ fn windows_agree_with_float64() {
             context.window = Some(window);
             context.check(&[45, 1, 3, 32, 1, 9, 59]);
         }
+        if element == KvElement::Q8_0 {
+            continue;
+        }
         let mut odd_size = Context::random(shape(element, 1, 90, 20), 3, 1.0);
         odd_size.window = Some(70);
         odd_size.check(&[80, 1, 9]);
@@ -30,7 +33,8 @@ fn keys_before_the_window_do_not_count() {
     context.v[..100 * 32].fill(f32::NAN);
     let cache = KvCache::new(device(), &context.shape).expect("a cache");
     let (k, v) = (buffer(&context.k), buffer(&context.v));
-    run(|encoder| ops().kv_append(encoder, &cache, &k, &v, 200, 0));
+    let table = &context.table();
+    run(|encoder| ops().kv_append(encoder, &cache, table, &k, &v, 200, 0));
     for (past, rows) in [(139, 1), (150, 40)] {
         let q = buffer(&context.q[past * 32..][..rows * 32]);
         let y = Guarded::new(rows * 32);
@@ -42,7 +46,7 @@ fn keys_before_the_window_do_not_count() {
             window: context.window,
             soft_cap: None,
         };
-        run(|encoder| ops().attention(encoder, &cache, &q, y.view(), &shape));
+        run(|encoder| ops().attention(encoder, &cache, table, &q, y.view(), &shape));
         let exact = (past..past + rows).flat_map(|row| context.exact_row(row));
         assert_close(&format!("{shape:?}"), &y.read(), exact);
     }
@@ -65,7 +69,8 @@ fn soft_caps_agree_with_float64() {
 #[test]
 fn sinks_agree_with_float64() {
     for element in ELEMENTS {
-        for head_size in [32, 20] {
+        let (step, _) = element.block();
+        for head_size in [32, 20].into_iter().filter(|size| size % step == 0) {
             let mut context = Context::random(shape(element, 2, 150, head_size), 4, 2.0);
             context.sinks = vec![-30.0, 0.3, 2.0, 30.0];
             context.check(&[45, 1, 3, 32, 1, 9, 59]);

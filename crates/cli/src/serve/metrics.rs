@@ -17,7 +17,7 @@ pub struct Metrics {
     pub stopped: Count,
     /// Tokens of prompts that were computed, when the last of them is.
     pub prompt_tokens: Count,
-    /// Tokens of prompts that a slot held already.
+    /// Tokens of prompts that other texts had held.
     pub cached_tokens: Count,
     pub generated_tokens: Count,
     pub slots: Count,
@@ -25,6 +25,12 @@ pub struct Metrics {
     pub running: Count,
     /// Texts that wait for one.
     pub waiting: Count,
+    /// How often a text made room for others.
+    pub preempted: Count,
+    /// Pages of the caches.
+    pub pages: Count,
+    /// Those that texts have.
+    pub used_pages: Count,
     /// From the encoded request to the first token, or to the end of a text without tokens.
     pub first_token: Histogram,
     /// From each token of a text to its next.
@@ -120,7 +126,7 @@ impl Display for Metrics {
             (
                 "cached_prompt_tokens_total",
                 TOTAL,
-                "Tokens of prompts that a slot held.",
+                "Tokens of prompts that other texts had held.",
                 &self.cached_tokens,
             ),
             (
@@ -146,6 +152,24 @@ impl Display for Metrics {
                 LEVEL,
                 "Texts that wait for a slot.",
                 &self.waiting,
+            ),
+            (
+                "preemptions_total",
+                TOTAL,
+                "How often a text made room for others.",
+                &self.preempted,
+            ),
+            (
+                "cache_pages",
+                LEVEL,
+                "Pages of 32 tokens in the caches.",
+                &self.pages,
+            ),
+            (
+                "cache_pages_used",
+                LEVEL,
+                "Pages that texts have.",
+                &self.used_pages,
             ),
         ] {
             writeln!(f, "# HELP metal_bridge_{name} {help}")?;

@@ -64,6 +64,9 @@ pub struct Arguments {
     /// Give each request the same text whatever other requests run beside it, at a cost if these are many
     #[arg(long)]
     deterministic: bool,
+    /// Tokens of prompts and texts that the caches of all slots hold together; by default as many as all slots have in their contexts
+    #[arg(long, value_name = "COUNT")]
+    cache_tokens: Option<usize>,
     /// Requests that may wait for a slot
     #[arg(long, value_name = "COUNT", default_value_t = 64)]
     queue: u16,
@@ -110,6 +113,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let options = SessionOptions {
         batch: arguments.batch.into(),
         deterministic: arguments.deterministic,
+        cache: arguments.cache_tokens,
         ..arguments.session.options()
     };
     let scheduler = Scheduler::new(&model, slots, &options).map_err(Failure::new)?;

@@ -47,7 +47,7 @@ pub struct Ending {
     /// `stop` or `length`, as OpenAI's interface has it.
     pub reason: &'static str,
     pub prompt_tokens: usize,
-    /// Tokens of the prompt that the slot held before.
+    /// Tokens of the prompt that were not computed.
     pub cached_tokens: usize,
     pub generated_tokens: usize,
 }
@@ -180,6 +180,10 @@ fn generate(
         scheduler.step();
         metrics.running.set(scheduler.running());
         metrics.waiting.set(scheduler.waiting());
+        metrics.preempted.set(scheduler.preempted() as usize);
+        let (used, pages) = scheduler.pages();
+        metrics.used_pages.set(used);
+        metrics.pages.set(pages);
     }
 }
 
@@ -192,7 +196,7 @@ pub struct Writer {
     is_stopped: bool,
     param: &'static str,
     prompt_tokens: usize,
-    /// Those that the slot held.
+    /// Those that were not computed.
     cached_tokens: usize,
     is_stopping: Arc<AtomicBool>,
     metrics: Arc<Metrics>,

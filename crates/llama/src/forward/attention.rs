@@ -39,10 +39,10 @@ impl Pass<'_> {
         }
         let row = |buffer, first| View::new(buffer, first * config.kv_width() * size_of::<f32>());
         for (first, run) in plan.placed() {
-            let cache = &self.caches[run.slot][index];
+            let (cache, table) = (self.cache.layer(index), self.cache.table(run.slot));
             let (keys, values) = (row(&scratch.keys, first), row(&scratch.values, first));
             self.dispatch_at_position(|ops, target| {
-                ops.kv_append(target, cache, keys, values, run.rows, run.past)
+                ops.kv_append(target, cache, table, keys, values, run.rows, run.past)
             })?;
         }
         self.barrier()?;
@@ -71,14 +71,14 @@ impl Pass<'_> {
             window: layer.config.window,
             soft_cap: config.attention_soft_cap,
         };
-        let cache = &self.caches[run.slot][index];
+        let (cache, table) = (self.cache.layer(index), self.cache.table(run.slot));
         let row = |buffer| View::new(buffer, first * config.query_width() * size_of::<f32>());
         let (queries, attended) = (row(&scratch.queries), row(&scratch.attended));
         self.dispatch_at_position(|ops, target| match &layer.sinks {
-            None => ops.attention(target, cache, queries, attended, &shape),
+            None => ops.attention(target, cache, table, queries, attended, &shape),
             Some(sinks) => {
                 let sinks = sinks.view();
-                ops.attention_with_sinks(target, cache, queries, sinks, attended, &shape)
+                ops.attention_with_sinks(target, cache, table, queries, sinks, attended, &shape)
             }
         })
     }
@@ -102,7 +102,7 @@ impl Pass<'_> {
     /// Rotates queries and keys of a run, whose rows begin at `first`.
     fn rope(&mut self, rope: &Rope, first: usize, run: &Run) -> Result<()> {
         let (config, scratch) = (self.config, self.scratch);
-        let context = self.caches[run.slot][0].shape().capacity;
+        let context = self.cache.context;
         for (heads, out) in [
             (config.heads, &scratch.queries),
             (config.kv_heads, &scratch.keys),

@@ -4,6 +4,7 @@ mod attention;
 
 use std::ops::Range;
 
+use crate::cache::Cache;
 use crate::config::ModelConfig;
 use crate::error::Result;
 use crate::loader::Vector;
@@ -12,7 +13,7 @@ use crate::plan::{Outputs, Plan};
 use crate::scratch::{ExpertScratch, Scratch};
 use crate::weights::{FeedForward, LayerWeights, Linear, OutputWeights, Weights};
 use metal_bridge::Buffer;
-use metal_bridge::ops::{Epilogue, ExpertShape, KvCache, LaunchTarget, Ops, View};
+use metal_bridge::ops::{Epilogue, ExpertShape, LaunchTarget, Ops, View};
 
 /// The operations that a pass takes its products from.
 #[derive(Clone, Copy)]
@@ -40,7 +41,7 @@ pub(super) struct Pass<'a> {
     config: &'a ModelConfig,
     weights: &'a Weights,
     ops: PassOps<'a>,
-    caches: &'a [Vec<KvCache>],
+    cache: &'a Cache,
     scratch: &'a Scratch,
     target: &'a mut dyn LaunchTarget,
     dispatches: usize,
@@ -52,7 +53,7 @@ impl<'a> Pass<'a> {
         model: &'a Model,
         weights: &'a Weights,
         ops: PassOps<'a>,
-        caches: &'a [Vec<KvCache>],
+        cache: &'a Cache,
         scratch: &'a Scratch,
         target: &'a mut dyn LaunchTarget,
     ) -> Self {
@@ -60,7 +61,7 @@ impl<'a> Pass<'a> {
             config: model.config(),
             weights,
             ops,
-            caches,
+            cache,
             scratch,
             target,
             dispatches: 0,

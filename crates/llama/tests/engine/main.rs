@@ -13,6 +13,7 @@ mod generation;
 mod hyperparameters;
 mod live_objects;
 mod models;
+mod pages;
 mod perplexity;
 mod reference;
 mod replay;

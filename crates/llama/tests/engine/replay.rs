@@ -45,11 +45,12 @@ fn feed_both(sessions: &mut [Session; 2], text: &[u32], lengths: &[usize]) {
 fn tokens_and_prompts_in_any_order_give_the_same_logits() {
     let model = SyntheticModel {
         context: 160,
+        head_dim: 32,
         ..small()
     };
     let file = write_model(&model, 21);
     let model = Model::load(&device(), &file.path).unwrap();
-    for cache_element in [KvElement::F32, KvElement::F16] {
+    for cache_element in [KvElement::F32, KvElement::F16, KvElement::Q8_0] {
         let mut sessions = pair(
             &model,
             SessionOptions {

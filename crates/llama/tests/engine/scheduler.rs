@@ -14,7 +14,7 @@ use metal_bridge_test_support::in_child;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-const VOCABULARY: usize = 300;
+pub const VOCABULARY: usize = 300;
 
 /// What a reader was given.
 #[derive(Debug, Default)]
@@ -92,13 +92,16 @@ pub fn request(prompt: Vec<u32>, max_tokens: usize) -> Request {
 }
 
 pub fn scheduler(model: &Model, slots: usize, batch: usize) -> Scheduler<Listener> {
-    let options = SessionOptions {
+    Scheduler::new(model, slots, &options(batch)).unwrap()
+}
+
+pub fn options(batch: usize) -> SessionOptions {
+    SessionOptions {
         context: Some(64),
         batch,
         deterministic: true,
         ..SessionOptions::default()
-    };
-    Scheduler::new(model, slots, &options).unwrap()
+    }
 }
 
 pub fn run(scheduler: &mut Scheduler<Listener>) {
@@ -109,7 +112,15 @@ pub fn run(scheduler: &mut Scheduler<Listener>) {
 
 /// The text of a request that runs by itself.
 pub fn alone(model: &Model, batch: usize, request: &Request, listener: &Listener) -> Told {
-    let mut scheduler = scheduler(model, 1, batch);
+    alone_in(scheduler(model, 1, batch), request, listener)
+}
+
+/// The text of a request in an empty scheduler.
+pub fn alone_in(
+    mut scheduler: Scheduler<Listener>,
+    request: &Request,
+    listener: &Listener,
+) -> Told {
     let listener = Listener {
         stops_after: listener.stops_after,
         ..Listener::default()
@@ -173,59 +184,6 @@ fn texts_have_slots_in_the_order_of_arrival() {
     // Two end in the same step.
     let order = texts.iter().map(|text| text.told.borrow().order / 2);
     assert_eq!(order.collect::<Vec<_>>(), [0, 0, 1, 1, 2]);
-}
-
-#[test]
-fn a_text_gets_the_slot_that_holds_most_of_its_prompt() {
-    let model = shipped();
-    let mut scheduler = scheduler(&model, 3, 64);
-    let prompts = [0, 50, 100].map(|first| tokens(130, VOCABULARY)[first..][..20].to_vec());
-    let mut tell = |prompt: &[u32], uses_cache| {
-        let listener = Listener::default();
-        let request = Request {
-            uses_cache,
-            ..request(prompt.to_vec(), 3)
-        };
-        scheduler.add(request, listener.clone());
-        run(&mut scheduler);
-        listener.told.take().answer().clone()
-    };
-    let first = prompts.clone().map(|prompt| tell(&prompt, true));
-    assert_eq!(first.each_ref().map(|answer| answer.kept), [0, 0, 0]);
-    for (prompt, first) in prompts.iter().zip(&first) {
-        // The last token of a text is not fed.
-        let held = [&prompt[..], &first.tokens[..2]].concat();
-        let longer = [&held[..], &[7, 8]].concat();
-        assert_eq!(tell(&longer, true).kept, held.len());
-        // The whole prompt is held: its last token brings the logits.
-        assert_eq!(tell(prompt, true).kept, prompt.len() - 1);
-    }
-    assert_eq!(tell(&prompts[0], false).kept, 0);
-}
-
-#[test]
-fn texts_that_only_begin_alike_have_slots_of_their_own() {
-    let mut scheduler = scheduler(&shipped(), 2, 64);
-    let mut chats = [10, 40].map(|first| {
-        let rest = &tokens(80, VOCABULARY)[first..][..15];
-        [&[1, 7], rest].concat()
-    });
-    for turn in 0..6 {
-        let chat = &mut chats[turn % 2];
-        let listener = Listener::default();
-        let request = Request {
-            uses_cache: true,
-            ..request(chat.clone(), 2)
-        };
-        scheduler.add(request, listener.clone());
-        run(&mut scheduler);
-        let told = listener.told.take();
-        if turn > 1 {
-            assert!(told.answer().kept > chat.len() / 2, "turn {turn}");
-        }
-        chat.extend(&told.answer().tokens);
-        chat.extend([9, 11, 13]);
-    }
 }
 
 #[test]
@@ -348,7 +306,12 @@ fn a_scheduler_needs_slots_and_replays_one_text_only() {
         replay: true,
         ..SessionOptions::default()
     };
-    for (slots, options) in [(0, SessionOptions::default()), (2, replay)] {
+    let small = SessionOptions {
+        context: Some(64),
+        cache: Some(32),
+        ..SessionOptions::default()
+    };
+    for (slots, options) in [(0, SessionOptions::default()), (2, replay), (2, small)] {
         let refused = Scheduler::<Listener>::new(&model, slots, &options);
         assert!(matches!(refused, Err(Error::Unsupported(_))));
     }

@@ -22,7 +22,7 @@ pub fn cache() -> &'static KvCache {
         let shape = KvShape {
             element: KvElement::F32,
             kv_heads: 1,
-            capacity: 4,
+            pages: 1,
             head_size: 64,
         };
         KvCache::new(device(), &shape).expect("a cache")
@@ -148,21 +148,26 @@ pub const ENGINE: &[Call] = &[
     call!(
         "keys and values",
         [
+            O(U32, &[1], These(&[0])),
             O(F32, &[2, 64], Numbers),
             O(F32, &[2, 64], Numbers),
             O(F32, &[2, 64], Result),
             O(F32, &[2, 64], Result),
         ],
         |ops, e, t| {
-            ops.kv_append(e, cache(), t[0].view(), t[1].view(), 2, 0)?;
+            ops.kv_append(e, cache(), t[0].view(), t[1].view(), t[2].view(), 2, 0)?;
             let [keys, values] = [cache().keys(), cache().values()];
-            ops.convert(e, Tensor::new(keys, F32, &[2, 64])?, t[2])?;
-            ops.convert(e, Tensor::new(values, F32, &[2, 64])?, t[3])
+            ops.convert(e, Tensor::new(keys, F32, &[2, 64])?, t[3])?;
+            ops.convert(e, Tensor::new(values, F32, &[2, 64])?, t[4])
         }
     ),
     call!(
         "attention over a cache",
-        [O(F32, &[2, 2, 64], Numbers), O(F32, &[2, 2, 64], Result)],
+        [
+            O(U32, &[1], These(&[0])),
+            O(F32, &[2, 2, 64], Numbers),
+            O(F32, &[2, 2, 64], Result),
+        ],
         |ops, e, t| {
             let shape = AttentionShape {
                 heads: 2,
@@ -172,7 +177,7 @@ pub const ENGINE: &[Call] = &[
                 window: None,
                 soft_cap: None,
             };
-            ops.attention(e, cache(), t[0].view(), t[1].view(), &shape)
+            ops.attention(e, cache(), t[0].view(), t[1].view(), t[2].view(), &shape)
         }
     ),
     call!(
@@ -278,6 +283,7 @@ pub const ENGINE: &[Call] = &[
     call!(
         "attention with sinks",
         [
+            O(U32, &[1], These(&[0])),
             O(F32, &[2, 2, 64], Numbers),
             O(F32, &[2], Numbers),
             O(F32, &[2, 2, 64], Result)
@@ -291,8 +297,8 @@ pub const ENGINE: &[Call] = &[
                 window: None,
                 soft_cap: None,
             };
-            let [q, sinks, y] = [t[0].view(), t[1].view(), t[2].view()];
-            ops.attention_with_sinks(e, cache(), q, sinks, y, &shape)
+            let [table, q, sinks, y] = [0, 1, 2, 3].map(|index| t[index].view());
+            ops.attention_with_sinks(e, cache(), table, q, sinks, y, &shape)
         }
     ),
 ];

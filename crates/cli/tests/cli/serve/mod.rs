@@ -214,6 +214,9 @@ fn texts_at_once_are_those_one_after_the_other() {
         ("cached_prompt_tokens_total", 0),
         ("slots", 2),
         ("texts_waiting", 0),
+        ("preemptions_total", 0),
+        // Two contexts of 512 tokens.
+        ("cache_pages", 32),
         ("time_to_first_token_seconds_count", 8),
         ("time_per_output_token_seconds_count", 2 * generated - 8),
     ] {

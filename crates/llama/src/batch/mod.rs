@@ -1,26 +1,29 @@
 //! [`Batch`]: texts in the making that are computed together.
 
+mod seating;
+
 use std::time::{Duration, Instant};
 
-use super::counts::Counts;
-use super::error::{Error, Result};
-use super::log_probability::LogProbabilities;
-use super::model::Model;
-use super::options::SessionOptions;
-use super::part::Part;
-use super::plan::{Outputs, Plan, Run, passes};
-use super::running::Running;
-use super::sampling::{Sampler, SamplingError};
-use super::scratch::Scratch;
+use crate::counts::Counts;
+use crate::error::{Error, Result};
+use crate::log_probability::LogProbabilities;
+use crate::model::Model;
+use crate::options::SessionOptions;
+use crate::pages::{Pages, Table};
+use crate::part::Part;
+use crate::plan::{Outputs, Plan, Run, passes};
+use crate::running::Running;
+use crate::sampling::{Sampler, SamplingError};
+use crate::scratch::Scratch;
 use metal_bridge::devices::Communicator;
 use metal_bridge::memory::Memory;
-use metal_bridge::ops::KvShape;
+use metal_bridge::ops::{KV_PAGE_POSITIONS, KvShape};
 use metal_bridge::{Buffer, StorageMode};
 
 /// The context of a text by default, if the model's is not smaller.
 const DEFAULT_CONTEXT: usize = 4096;
 
-/// Texts on one model, each in a slot with caches of its own. A pass reads the weights once for all the texts that it feeds, but
+/// Texts on one model, each in a slot. They have the pages of the caches in common. A pass reads the weights once for all the texts that it feeds, but
 /// an expert of a mixture for each row that chose it.
 #[derive(Debug)]
 pub(super) struct Batch {
@@ -33,15 +36,22 @@ pub(super) struct Batch {
     /// The most rows of a pass of prompts.
     rows: usize,
     slots: Vec<Slot>,
+    pages: Pages,
     counts: Counts,
     host_time: Duration,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Slot {
     /// Tokens that the caches hold.
-    position: usize,
-    /// The row of the scratch buffers that holds the logits of the token before `position`.
+    held: Vec<u32>,
+    /// The pages that hold them, and perhaps some more.
+    table: Table,
+    /// Whether the devices do not have the table yet.
+    has_new_table: bool,
+    /// Whether pages of other texts may take the place of its own.
+    shares: bool,
+    /// The row of the scratch buffers that holds the logits of the last token.
     logits: Option<usize>,
 }
 
@@ -56,7 +66,7 @@ pub(super) struct Feed<'a> {
 
 impl Batch {
     /// Empty slots: allocates their buffers, and compiles the kernels that they need. Errors are those of
-    /// [`Session::with_options`](super::Session::with_options).
+    /// [`Session::with_options`](crate::Session::with_options).
     pub fn new(model: &Model, slots: usize, options: &SessionOptions) -> Result<Self> {
         let config = model.config();
         let context = options
@@ -81,15 +91,24 @@ impl Batch {
             let reason = format!("dispatches are replayed for one text, not for {slots}");
             return Err(Error::Unsupported(reason));
         }
+        let context_pages = context.div_ceil(KV_PAGE_POSITIONS);
+        let pages = match options.cache {
+            None => context_pages.saturating_mul(slots),
+            Some(tokens) => tokens.div_ceil(KV_PAGE_POSITIONS),
+        };
+        if pages < context_pages {
+            let reason = format!("the caches must hold the {context} tokens of a context");
+            return Err(Error::Unsupported(reason));
+        }
         let shape = KvShape {
             element: options.cache_element,
             kv_heads: config.kv_heads,
-            capacity: context,
+            pages,
             head_size: config.head_dim,
         };
         let stages = model.stages().iter();
         let parts: Vec<Part> = stages
-            .map(|stage| Part::new(model, stage, slots, &shape, options))
+            .map(|stage| Part::new(model, stage, slots, context, &shape, options))
             .collect::<Result<_>>()?;
         let communicator = match parts.len() {
             1 => None,
@@ -102,6 +121,7 @@ impl Batch {
             context,
             rows: options.batch,
             slots: vec![Slot::default(); slots],
+            pages: Pages::new(pages),
             counts: Counts::default(),
             host_time: Duration::ZERO,
         })
@@ -116,9 +136,14 @@ impl Batch {
         self.context
     }
 
-    /// The tokens that a slot holds.
+    /// How many tokens a slot holds.
     pub fn position(&self, slot: usize) -> usize {
-        self.slots[slot].position
+        self.held(slot).len()
+    }
+
+    /// The tokens that a slot holds.
+    pub fn held(&self, slot: usize) -> &[u32] {
+        &self.slots[slot].held
     }
 
     pub fn counts(&self) -> Counts {
@@ -134,22 +159,15 @@ impl Batch {
         self.rows
     }
 
-    /// Forgets the tokens of a slot from `position` on; does nothing if there are none.
-    pub fn truncate(&mut self, slot: usize, position: usize) {
-        let slot = &mut self.slots[slot];
-        if position < slot.position {
-            *slot = Slot {
-                position,
-                logits: None,
-            };
-        }
-    }
-
     /// Adds tokens to texts, each of another slot, in as few passes as they need, and waits for all. Then there are the logits of these
     /// texts, and of no others. After an error each slot holds what it held before, without logits.
     pub fn feed(&mut self, feeds: &[Feed<'_>]) -> Result<()> {
         for feed in feeds {
-            self.check(self.slots[feed.slot].position, feed.tokens)?;
+            self.check(self.position(feed.slot), feed.tokens)?;
+        }
+        for feed in feeds {
+            self.reserve(feed.slot, feed.tokens.len())?;
+            self.write_table(feed.slot)?;
         }
         self.forget_logits();
         // As the passes take them.
@@ -162,7 +180,7 @@ impl Batch {
             tokens += feed.tokens.len();
             runs.push(Run {
                 slot: feed.slot,
-                past: self.slots[feed.slot].position,
+                past: self.position(feed.slot),
                 rows: feed.tokens.len(),
                 has_logits: feed.has_logits,
             });
@@ -185,13 +203,11 @@ impl Batch {
         }
         // Nothing may still run when the caller tries again.
         outcome.and(running.wait())?;
-        let mut logits = 0..;
-        for run in &runs {
-            let slot = &mut self.slots[run.slot];
-            slot.position += run.rows;
-            if run.has_logits {
-                slot.logits = logits.next();
-            }
+        for feed in feeds {
+            self.slots[feed.slot].held.extend(feed.tokens);
+        }
+        for (row, run) in runs.iter().filter(|run| run.has_logits).enumerate() {
+            self.slots[run.slot].logits = Some(row);
         }
         Ok(())
     }
@@ -199,7 +215,9 @@ impl Batch {
     /// Adds tokens to the text of a slot, and returns the logits after each of them: makes a buffer for the rows of a pass, and waits
     /// for each pass.
     pub fn feed_with_logits(&mut self, slot: usize, tokens: &[u32]) -> Result<Vec<f32>> {
-        self.check(self.slots[slot].position, tokens)?;
+        self.check(self.position(slot), tokens)?;
+        self.reserve(slot, tokens.len())?;
+        self.write_table(slot)?;
         self.forget_logits();
         self.tokens().wait_copy_from_slice(0, tokens)?;
         let vocabulary = self.model.config().vocabulary;
@@ -211,7 +229,7 @@ impl Batch {
             let rows = batch.min(tokens.len() - start);
             let run = Run {
                 slot,
-                past: self.slots[slot].position + start,
+                past: self.position(slot) + start,
                 rows,
                 has_logits: true,
             };
@@ -230,7 +248,7 @@ impl Batch {
         }
         let last = &logits[(tokens.len() - 1) * vocabulary..];
         self.outputs().logits.wait_copy_from_slice(0, last)?;
-        self.slots[slot].position += tokens.len();
+        self.slots[slot].held.extend(tokens);
         self.slots[slot].logits = Some(0);
         Ok(logits)
     }
