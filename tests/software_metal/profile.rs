@@ -3,6 +3,7 @@
 
 use std::env;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use metal_bridge::analysis::{
@@ -211,6 +212,26 @@ fn divergence(probe: &Probe) {
     );
 }
 
+/// Runs the test below in a process of its own, with what a shell does before: all that it prints.
+fn run_child(profile: &Path, shell: &str) -> String {
+    let output = Command::new("sh")
+        .args(["-c", shell, "sh"])
+        .arg(env::current_exe().unwrap())
+        .args([
+            "profile::figures_are_those_of_the_offsets",
+            "--exact",
+            "--nocapture",
+        ])
+        .env_remove("SOFTWARE_METAL_SANITIZE")
+        .env("SOFTWARE_METAL_PROFILE", profile)
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {text}", output.status);
+    text.into_owned()
+}
+
 #[test]
 fn figures_are_those_of_the_offsets() {
     if env::var_os(CHILD).is_some() {
@@ -220,23 +241,8 @@ fn figures_are_those_of_the_offsets() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let output = Command::new(env::current_exe().unwrap())
-        .args([
-            "profile::figures_are_those_of_the_offsets",
-            "--exact",
-            "--nocapture",
-        ])
-        .env_remove("SOFTWARE_METAL_SANITIZE")
-        .env("SOFTWARE_METAL_PROFILE", folder.path().join("%p.json"))
-        .env(CHILD, "1")
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && text.contains("1 passed"),
-        "{}: {text}",
-        output.status
-    );
+    let text = run_child(&folder.path().join("%p.json"), "exec \"$@\"");
+    assert!(text.contains("1 passed"), "{text}");
     // The process has written what it counted.
     let files: Vec<_> = fs::read_dir(folder.path())
         .unwrap()
@@ -251,6 +257,12 @@ fn figures_are_those_of_the_offsets() {
         profile.kernels[0].threads,
         THREADS as u64 * profile.kernels[0].launches
     );
+    // Where there is no room (8 blocks, enough for the compile cache) the file before stays, and nothing else does.
+    fs::write(file, "before").unwrap();
+    let text = run_child(file, "ulimit -f 8; exec \"$@\"");
+    assert!(text.contains("File too large"), "{text}");
+    assert_eq!(fs::read_to_string(file).unwrap(), "before");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]

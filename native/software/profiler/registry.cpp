@@ -1,17 +1,15 @@
 #include "registry.h"
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "include/SoftwareMetal/SoftwareMetal.h"
 #include "json.h"
-#include "support/file_limit.h"
+#include "support/file_replacement.h"
 #include "support/settings.h"
 
 namespace smtl::profile {
@@ -70,8 +68,7 @@ std::string registry::text() const {
 
 void registry::write_file() const {
     const std::string name = file_name(), contents = text();
-    const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    const int cause = file < 0 ? errno : smtl_write_and_close(file, contents.data(), contents.size());
+    const int cause = smtl_replace_file(name.c_str(), contents.data(), contents.size());
     if (cause != 0)
         std::fprintf(stderr, "software Metal: SOFTWARE_METAL_PROFILE: cannot write %s: %s\n", name.c_str(),
                      std::strerror(cause));

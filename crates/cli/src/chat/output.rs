@@ -36,10 +36,12 @@ impl<W: Write> Answer<W> {
     }
 
     fn print(&mut self, text: &str) -> io::Result<()> {
-        if self.is_colored && self.text.is_empty() {
-            self.out.write_all(COLOR.as_bytes())?;
+        let shown = shown(text);
+        match self.is_colored {
+            // Each piece takes its colour back: a signal can end the program between any two.
+            true => write!(self.out, "{COLOR}{shown}{PLAIN}")?,
+            false => self.out.write_all(shown.as_bytes())?,
         }
-        self.out.write_all(shown(text).as_bytes())?;
         self.out.flush()
     }
 
@@ -53,9 +55,6 @@ impl<W: Write> Answer<W> {
         self.written?;
         if has_failed && self.text.is_empty() {
             return Ok(self.text);
-        }
-        if self.is_colored {
-            self.out.write_all(PLAIN.as_bytes())?;
         }
         self.out.write_all(b"\n")?;
         self.out.flush()?;

@@ -65,10 +65,12 @@ fn control_c_interrupts_a_coloured_answer() {
     read_until(&mut ours, "> ");
     ours.write_all(b"Once upon a time\r").unwrap();
     read_until(&mut ours, "\x1b[36m");
+    // A signal may end the program before the answer has ended.
+    let piece = read_until(&mut ours, "\x1b[0m");
+    assert!(piece.split_whitespace().count() < 3, "{piece}");
     ours.write_all(b"\x03").unwrap();
-    let answer = read_until(&mut ours, "\x1b[0m");
+    let answer = read_until(&mut ours, "> ");
     assert!(answer.split_whitespace().count() < 30, "{answer}");
-    read_until(&mut ours, "> ");
     ours.write_all(b"/nonsense\r").unwrap();
     read_until(&mut ours, "there is no command /nonsense");
     read_until(&mut ours, "> ");

@@ -124,6 +124,14 @@ static void check_writes(BOOL (^write)(NSURL *url, NSError **error), NSString *n
     struct stat status;
     CHECK(write([NSURL fileURLWithPath:path], NULL) && stat([path UTF8String], &status) == 0);
     CHECK(status.st_size > 16 && (status.st_mode & 0777) == 0640);
+    /* A link stays one. So does a pipe, which here nobody reads. */
+    NSString *link = [path stringByAppendingString:@".link"], *pipe = [path stringByAppendingString:@".pipe"];
+    CHECK(symlink([path UTF8String], [link UTF8String]) == 0 && mkfifo([pipe UTF8String], 0600) == 0);
+    CHECK(write([NSURL fileURLWithPath:link], NULL));
+    CHECK(lstat([link UTF8String], &status) == 0 && S_ISLNK(status.st_mode));
+    check_refused(write, pipe, @"No such device or address");
+    CHECK(lstat([pipe UTF8String], &status) == 0 && S_ISFIFO(status.st_mode));
+    CHECK(unlink([link UTF8String]) == 0 && unlink([pipe UTF8String]) == 0);
     NSString *longest = [@"" stringByPaddingToLength:255 withString:@"x" startingAtIndex:0];
     CHECK(write([NSURL fileURLWithPath:[folder stringByAppendingPathComponent:longest]], NULL));
 }
