@@ -108,6 +108,7 @@ std::string objection_to_parents(const std::string &path) {
 // Why nothing may be kept there; empty if it may.
 std::string objection_to(const std::string &path) {
     // Clang includes files of it by their names in quotes.
+    if (path == "/") return "it is the system's topmost folder";
     if (path.find_first_of("\"\\\n") != std::string::npos)
         return "its path has a quotation mark, a backslash or a line break";
     // First of all: what is refused stays as it was.
@@ -132,7 +133,7 @@ void remove_stale(const std::string &root) {
     const auto limit = std::filesystem::file_time_type::clock::now() - std::chrono::hours(2);
     std::filesystem::directory_iterator item(root, error);
     for (; !error && item != std::filesystem::directory_iterator(); item.increment(error)) {
-        if (!item->path().filename().string().starts_with("tmp-")) continue;
+        if (!item->path().filename().string().starts_with(temporary_prefix)) continue;
         std::error_code ignored;
         const auto written = item->last_write_time(ignored);
         if (!ignored && written < limit) remove_tree(item->path().string());
@@ -188,10 +189,17 @@ private:
     off_t offset_;
 };
 
+// An entry's name ends in a hash. The folder may hold other things of the user's, which stay.
+bool names_entry(std::string_view name) {
+    constexpr std::size_t digits = 64;
+    const std::size_t hash = name.rfind('-') + 1;
+    return hash != 0 && name.size() - hash == digits &&
+           name.find_first_not_of("0123456789abcdef", hash) == std::string_view::npos;
+}
+
 // What takes little room and is in use as long as a process runs.
 bool is_lasting(std::string_view name) {
-    return name == locks_name || name.starts_with("headers-") || name.starts_with("compiler-") ||
-           name.starts_with("stdlib-");
+    return name.starts_with("headers-") || name.starts_with("compiler-") || name.starts_with("stdlib-");
 }
 
 // Calls `take(name, bytes)` for each file of an entry, by its manifest, whose bytes it returns.
@@ -333,14 +341,14 @@ void Cache::prune(std::chrono::system_clock::time_point recent) const {
     std::error_code error;
     std::filesystem::directory_iterator entry(root_, error);
     for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-        const std::string path = entry->path().string();
+        const std::string path = entry->path().string(), name = entry->path().filename().string();
         struct stat status;
-        if (entry->path().filename().string().starts_with("tmp-") || stat(path.c_str(), &status) != 0) continue;
+        if (!names_entry(name) || stat(path.c_str(), &status) != 0) continue;
         const std::uint64_t bytes = size_of_entry(path);
         total += bytes;
         const auto used = std::chrono::system_clock::from_time_t(status.st_mtim.tv_sec) +
                           std::chrono::nanoseconds(status.st_mtim.tv_nsec);
-        if (!is_lasting(entry->path().filename().string()) && used < recent) items.push_back({used, bytes, path});
+        if (!is_lasting(name) && used < recent) items.push_back({used, bytes, path});
     }
     if (total <= most_bytes_) return;
     std::sort(items.begin(), items.end(), [](const Item &a, const Item &b) { return a.used < b.used; });

@@ -154,7 +154,8 @@ std::string make_unique_folder(std::string name) {
     return name;
 }
 
-TemporaryFolder::TemporaryFolder(const std::string &parent) : path_(make_unique_folder(parent + "/tmp-")) {}
+TemporaryFolder::TemporaryFolder(const std::string &parent)
+    : path_(make_unique_folder(parent + "/" + temporary_prefix)) {}
 
 namespace {
 

@@ -50,6 +50,9 @@ private:
 // Makes a folder whose name begins so; empty if that cannot be.
 std::string make_unique_folder(std::string name);
 
+// What names of temporary folders begin with. A user's own folder has another name.
+constexpr const char *temporary_prefix = "software-metal-tmp-";
+
 // A folder with an unpredictable name in `parent`, removed with all that is in it at the end.
 class TemporaryFolder {
 public:

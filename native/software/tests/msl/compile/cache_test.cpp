@@ -49,7 +49,8 @@ std::string compile(const std::string &source) {
 
 size_t count_temporary(const fs::path &root) {
     size_t count = 0;
-    for (const auto &item : fs::directory_iterator(root)) count += item.path().filename().string().starts_with("tmp-");
+    for (const auto &item : fs::directory_iterator(root))
+        count += item.path().filename().string().starts_with(smtl::msl::temporary_prefix);
     return count;
 }
 
@@ -140,37 +141,50 @@ void test_entries(const fs::path &folder) {
     CHECK(count_temporary(cache.root()) == 0);
 
     // Files that a killed process left are removed. Files that another process still writes stay.
-    fs::create_directory(fs::path(cache.root()) / "tmp-stale");
-    fs::create_directory(fs::path(cache.root()) / "tmp-young");
-    fs::last_write_time(fs::path(cache.root()) / "tmp-stale", fs::file_time_type::clock::now() - std::chrono::hours(5));
+    const fs::path root = cache.root(), stale = root / "software-metal-tmp-stale",
+                   young = root / "software-metal-tmp-young";
+    for (const fs::path &made : {stale, young, root / "tmp-mine"}) fs::create_directory(made);
+    for (const fs::path &old : {stale, root / "tmp-mine"})
+        fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::hours(5));
     const Cache again(cache.root());
-    CHECK(!fs::exists(fs::path(cache.root()) / "tmp-stale") && fs::exists(fs::path(cache.root()) / "tmp-young"));
+    CHECK(!fs::exists(stale) && fs::exists(young) && fs::exists(root / "tmp-mine"));
 }
 
-// The least recently used entries make room; what is in use, and what every compilation needs, stays.
+// The least recently used entries make room; what is in use, what every compilation needs, and what is not the cache's
+// stay.
 void test_pruning(const fs::path &folder) {
-    const std::string root = (folder / "pruned").string();
-    Cache cache(root, 10000);
+    const fs::path root = folder / "pruned";
+    Cache cache(root.string(), 10000);
     const auto build = [](const std::string &path) {
         return smtl::msl::write_file(path + "/data", std::string(2000, 'x'));
     };
+    const auto key = [](const std::string &kind, char digit) { return kind + "-" + std::string(64, digit); };
+    const auto made_before = [&](const std::string &name, int hours) {
+        fs::last_write_time(root / name, fs::file_time_type::clock::now() - std::chrono::hours(hours));
+    };
+    const auto stays = [&](char digit) { return fs::exists(root / key("kernel", digit)); };
     const auto now = std::chrono::system_clock::now();
-    for (const char *key : {"headers-a", "kernel-a", "kernel-b", "kernel-c", "kernel-d", "kernel-e"}) {
-        CHECK(!cache.entry(key, build).empty());
-        const auto age = std::chrono::hours(20 - key[std::strlen(key) - 1] + 'a');
-        fs::last_write_time(fs::path(root) / key, fs::file_time_type::clock::now() - age);
+    CHECK(!cache.entry(key("headers", 'a'), build).empty());
+    made_before(key("headers", 'a'), 20);
+    for (const char digit : {'a', 'b', 'c', 'd', 'e'}) {
+        CHECK(!cache.entry(key("kernel", digit), build).empty());
+        made_before(key("kernel", digit), 20 - digit + 'a');
     }
-    CHECK(!cache.find("kernel-a").empty());  // used now
+    const std::string others[] = {"photos", "kernel-sources", "kernel-" + std::string(64, 'x'), std::string(64, '0')};
+    for (const std::string &other : others) {
+        fs::create_directory(root / other);
+        made_before(other, 1000);
+    }
+    CHECK(!cache.find(key("kernel", 'a')).empty());  // used now
     cache.prune(now - std::chrono::hours(1));
-    CHECK(fs::exists(fs::path(root) / "headers-a") && fs::exists(fs::path(root) / "kernel-a"));
-    CHECK(!fs::exists(fs::path(root) / "kernel-b") && !fs::exists(fs::path(root) / "kernel-c") &&
-          !fs::exists(fs::path(root) / "kernel-d"));
-    CHECK(fs::exists(fs::path(root) / "kernel-e") && count_temporary(root) == 0);
+    CHECK(fs::exists(root / key("headers", 'a')) && stays('a') && stays('e') && count_temporary(root) == 0);
+    CHECK(!stays('b') && !stays('c') && !stays('d'));
+    for (const std::string &other : others) CHECK(fs::exists(root / other));
     // An entry that was removed is built again. A size of 0 sets no bound.
-    CHECK(!cache.entry("kernel-b", build).empty());
-    const Cache unbounded(root);
+    CHECK(!cache.entry(key("kernel", 'b'), build).empty());
+    const Cache unbounded(root.string());
     unbounded.prune(now + std::chrono::hours(1));
-    CHECK(fs::exists(fs::path(root) / "kernel-a") && fs::exists(fs::path(root) / "kernel-b"));
+    CHECK(stays('a') && stays('b'));
 }
 
 // A disk without room: no entry, no damage, and sources compile again once there is room.
@@ -263,6 +277,7 @@ void test_unusable_folders(const fs::path &folder) {
     refused(folder / "linked", "it is a symbolic link");
     for (const char *name : {"a\"b", "a\\b", "a\nb"})
         refused(folder / name, "its path has a quotation mark, a backslash or a line break");
+    refused("/", "it is the system's topmost folder");
     fs::create_directory(folder / "above");
     fs::permissions(folder / "above", fs::perms::all);
     refused(folder / "above" / "cache", "everybody may write to " + (folder / "above").string() + ", which it lies in");
