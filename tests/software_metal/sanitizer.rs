@@ -277,6 +277,8 @@ fn reports_can_decide_how_the_process_ends() {
     for (body, status, reports, quiet) in [
         ("out[i] = fresh[i];", "66", 66, "0"),
         ("out[i] = fresh[i];", "66", 66, "1"),
+        // A status has eight bits, and 0 would mean that all is well.
+        ("out[i] = fresh[i];", "256", 255, "0"),
         ("out[i] = fresh[i];", "0", 0, "0"),
         ("out[i] = 1;", "66", 0, "0"),
     ] {

@@ -63,16 +63,10 @@ std::string in_words(const finding &found) {
     return text;
 }
 
-/* The exit status of a process that has had reports, so that a test program needs no check of its own; 0: the status
- * that the process would have anyway. */
-int exit_status() {
-    const uint64_t status = smtl_settings_get()->sanitize_exit;
-    return status <= 255 ? int(status) : 0;
-}
-
-/* Called at each report, arranges the exit status once. It stays arranged if reports are cleared. */
+/* Called at each report, arranges the exit status once, so that a test program needs no check of its own. Without one
+ * the process ends as it would anyway. It stays arranged if reports are cleared. */
 void arrange_exit() {
-    static const int status = exit_status();
+    static const int status = int(smtl_settings_get()->sanitize_exit);
     static const bool arranged = status == 0 || std::atexit([] {
                                                     std::fflush(nullptr);
                                                     _exit(status);

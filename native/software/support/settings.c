@@ -181,7 +181,8 @@ static void read_environment(void) {
         SETTING("SOFTWARE_METAL_FAIL_COMMAND_BUFFER", NTH_WITH_CODE, fail_command_buffer, 0, ANY),
         SETTING("SOFTWARE_METAL_SANITIZE", CHECKS, sanitize, 0, ANY),
         SETTING("SOFTWARE_METAL_SANITIZE_QUIET", FLAG, sanitize_quiet, 0, ANY),
-        SETTING("SOFTWARE_METAL_SANITIZE_EXIT", NUMBER, sanitize_exit, 0, ANY),
+        /* No process ends with a larger status. */
+        SETTING("SOFTWARE_METAL_SANITIZE_EXIT", NUMBER, sanitize_exit, 0, 255),
         SETTING("SOFTWARE_METAL_PROFILE", TEXT, profile, 0, ANY),
         SETTING("SOFTWARE_METAL_CACHE", TEXT, cache, 0, ANY),
         SETTING("SOFTWARE_METAL_CACHE_SIZE", NUMBER, cache_size, (uint64_t)4 << 30, ANY),
