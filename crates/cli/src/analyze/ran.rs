@@ -7,6 +7,7 @@ use metal_bridge::Device;
 use metal_bridge::analysis::Profile;
 use metal_bridge::software::{CheckOptions, Severity, SourceCheck, check_source};
 
+use crate::check::diagnostics::position;
 use crate::failure::Failure;
 use crate::include_folders::expose;
 use crate::launch::Launch;
@@ -84,7 +85,7 @@ fn prepare() {
 fn first_error(name: &str, check: &SourceCheck) -> String {
     let mut errors = check.diagnostics.iter();
     match errors.find(|diagnostic| diagnostic.severity == Severity::Error) {
-        Some(error) => format!("{}:{}: {}", error.file, error.line, error.message),
+        Some(error) => format!("{}: {}", position(name, error), error.message),
         None => format!("{name}: the source does not compile"),
     }
 }

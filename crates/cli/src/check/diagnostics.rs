@@ -83,6 +83,18 @@ pub fn print(
         .try_for_each(|diagnostic| print_one(out, name, diagnostic, style))
 }
 
+/// File, line and column, as far as the diagnostic has them; without a file it is about `name`.
+pub fn position(name: &str, diagnostic: &Diagnostic) -> String {
+    let file = Some(diagnostic.file.as_str()).filter(|file| !file.is_empty());
+    let mut position = file.unwrap_or(name).to_owned();
+    for number in [diagnostic.line, diagnostic.column] {
+        if number > 0 {
+            position += &format!(":{number}");
+        }
+    }
+    position
+}
+
 fn print_one(
     out: &mut impl Write,
     name: &str,
@@ -95,16 +107,7 @@ fn print_one(
         Severity::Warning => (style.warning, "warning"),
         Severity::Note => (style.note, "note"),
     };
-    let mut position = if diagnostic.file.is_empty() {
-        name.to_owned()
-    } else {
-        diagnostic.file.clone()
-    };
-    for number in [diagnostic.line, diagnostic.column] {
-        if number > 0 {
-            position += &format!(":{number}");
-        }
-    }
+    let position = position(name, diagnostic);
     let message = &diagnostic.message;
     writeln!(
         out,

@@ -2,7 +2,7 @@
 
 mod color;
 mod contents;
-mod diagnostics;
+pub mod diagnostics;
 mod pipelines;
 mod sanitize;
 

@@ -300,7 +300,21 @@ fn what_cannot_be_analyzed_is_said() {
     assert!(
         printed
             .err
-            .contains("broken.metal:1: use of undeclared identifier"),
+            .contains("broken.metal:1:19: use of undeclared identifier"),
+        "{}",
+        printed.err
+    );
+    // An error that is about no line names none.
+    let printed: Printed = folder
+        .command(&["broken.metal", "--grid", "1", "--threadgroup", "1"])
+        .env("SOFTWARE_METAL_CLANG", "/missing")
+        .output()
+        .unwrap()
+        .into();
+    assert!(
+        printed
+            .err
+            .starts_with("metal-bridge: broken.metal: compiling Metal sources needs clang"),
         "{}",
         printed.err
     );
