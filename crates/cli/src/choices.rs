@@ -253,6 +253,7 @@ impl SamplingChoice {
             frequency_penalty: self.frequency_penalty,
             presence_penalty: self.presence_penalty,
             logit_bias: Vec::new(),
+            constraint: None,
             seed: self.seed.unwrap_or_else(|| RandomState::new().hash_one(0)),
         }
     }

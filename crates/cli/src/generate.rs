@@ -7,6 +7,7 @@ use metal_bridge::Device;
 use metal_bridge_llama::sampling::Sampling;
 use metal_bridge_llama::{GenerateOptions, Generation, Session, StopReason};
 
+use super::constraint::ConstraintChoice;
 use super::failure::Failure;
 use super::terminal::shown;
 use super::{ModelChoice, SamplingChoice, SessionChoice};
@@ -24,6 +25,8 @@ pub struct Arguments {
     session: SessionChoice,
     #[command(flatten)]
     sampling: SamplingChoice,
+    #[command(flatten)]
+    constraint: ConstraintChoice,
     /// Print the generated text only, without the prompt before it
     #[arg(long)]
     no_prompt: bool,
@@ -36,7 +39,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let prompt = prompt(arguments)?;
     let model = arguments.model.load()?;
     let mut session = Session::with_options(&model, &arguments.session.options())?;
-    let sampling = arguments.sampling.sampling();
+    let sampling = Sampling {
+        constraint: arguments.constraint.constraint(model.tokenizer())?,
+        ..arguments.sampling.sampling()
+    };
     let options = GenerateOptions {
         max_tokens: arguments.max_tokens,
         sampling: sampling.clone(),
@@ -120,6 +126,7 @@ fn summary(out: &mut impl Write, generation: &Generation, sampling: &Sampling) -
         StopReason::MaxTokens => "as many tokens as asked for",
         StopReason::Context => "the context is full",
         StopReason::Callback => "interrupted",
+        StopReason::Constraint => "the constraint lets nothing come after it",
     };
     writeln!(out, "stopped  {reason}")?;
     if sampling.temperature > 0.0 {

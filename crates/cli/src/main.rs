@@ -8,6 +8,7 @@ mod chat;
 #[cfg(software_metal)]
 mod check;
 mod choices;
+mod constraint;
 mod failure;
 mod format;
 mod generate;

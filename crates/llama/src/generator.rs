@@ -44,6 +44,8 @@ pub enum StopReason {
     Context,
     /// The callback stopped it.
     Callback,
+    /// [`Sampling::constraint`] lets nothing come after the text.
+    Constraint,
 }
 
 /// The generated part of a text.
@@ -105,6 +107,8 @@ impl Generator {
         };
         let stop = if on_piece(piece).is_break() {
             StopReason::Callback
+        } else if self.sampler.is_finished() && !self.options.ignore_end {
+            StopReason::Constraint
         } else if batch.position(slot) == batch.context() {
             StopReason::Context
         } else if max_tokens == Some(self.tokens.len()) {

@@ -8,6 +8,7 @@
 //! | weights in GPU buffers, shared by all sessions | [`Model`] |
 //! | one text in the making: KV cache, position, logits | [`Session`] |
 //! | choice of the next token | [`sampling::Sampler`] |
+//! | texts of a JSON schema or of a grammar only | [`constraint::Constraint`] |
 //! | prompt to text | [`Session::generate`] |
 //! | prompts that each begin like the text before | [`Conversation`] |
 //! | texts of many readers at once, which join and leave a running batch | [`Scheduler`] |
@@ -41,6 +42,7 @@ mod batch;
 mod cache;
 pub mod chat;
 mod config;
+pub mod constraint;
 mod conversation;
 mod counts;
 mod error;

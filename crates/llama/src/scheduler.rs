@@ -171,7 +171,7 @@ impl<R: Reader> Scheduler<R> {
         self.preempted
     }
 
-    /// Adds a text, which [`step`](Self::step)s then compute. A text that cannot be computed ends at once.
+    /// Adds a text, which [`step`](Self::step)s then compute. A prompt that cannot be computed ends at once, and so do bad settings.
     pub fn add(&mut self, request: Request, reader: R) {
         let Request {
             prompt,

@@ -5,6 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use hyper::StatusCode;
 use metal_bridge_llama as llama;
 use metal_bridge_llama::chat::ChatError;
+use metal_bridge_llama::sampling::SamplingError;
 use serde_json::{Value, json};
 
 /// Seconds after which a client that was turned away may try again.
@@ -96,6 +97,9 @@ impl ApiError {
             llama::Error::NoTokens
             | llama::Error::NoSuchToken { .. }
             | llama::Error::Tokenizer(_) => Self::field(param, "invalid_value", error),
+            llama::Error::Sampling(SamplingError::Constraint(_)) => {
+                Self::request(StatusCode::BAD_REQUEST, "invalid_value", error)
+            }
             _ => Self::internal(error),
         }
     }

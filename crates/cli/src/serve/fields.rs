@@ -121,7 +121,6 @@ fn asks_for_nothing(name: &str, value: &Value) -> Option<bool> {
         "function_call" | "tool_choice" => value == "none" || value == "auto",
         "service_tier" => value == "auto" || value == "default",
         "modalities" => value.as_array().is_some_and(|all| all == &["text"]),
-        "response_format" => value["type"] == "text",
         "audio" | "prediction" | "reasoning_effort" | "verbosity" | "web_search_options" => false,
         _ => return None,
     };

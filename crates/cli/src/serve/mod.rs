@@ -1,12 +1,13 @@
 //! `metal-bridge serve`: a model behind OpenAI's HTTP interface.
 //!
 //! [`connections`] takes connections, [`hosts`] and [`keys`] know whom they may come from, [`routes`] answers requests,
-//! [`bodies`] takes their bodies, [`requests`], [`messages`] and [`settings`] read their [`fields`], [`slots`]
+//! [`bodies`] takes their bodies, [`requests`], [`messages`] and [`settings`] read their [`fields`], [`constraints`] what a text may be, [`slots`]
 //! generates, [`stops`] ends texts at strings, [`logprobs`] tells how likely tokens were, [`replies`] writes
 //! answers, and [`metrics`] counts. [`kind`] says for which interface.
 
 mod bodies;
 mod connections;
+mod constraints;
 mod error;
 mod fields;
 mod hosts;

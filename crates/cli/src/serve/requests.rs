@@ -5,6 +5,7 @@ use metal_bridge_llama::{GenerateOptions, Model, Request};
 use serde_json::Value;
 
 use super::State;
+use super::constraints;
 use super::error::ApiError;
 use super::fields::{Fields, wrong_type};
 use super::kind::Kind;
@@ -47,12 +48,13 @@ impl TextRequest {
             Kind::Chat => ("messages", chat(&mut fields)?),
         };
         let (served, vocabulary) = (state.sampling.sampling(), state.model.config().vocabulary);
-        let options = GenerateOptions {
+        let mut options = GenerateOptions {
             max_tokens: max_tokens(&mut fields, kind)?,
             sampling: settings::parse(&mut fields, served, vocabulary)?,
             log_probabilities: logprobs::parse(&mut fields, kind)?,
             ..GenerateOptions::default()
         };
+        let wanted = constraints::parse(&mut fields)?;
         let stops = stops(&mut fields)?;
         let streams = fields.flag("stream")?.unwrap_or_default();
         let includes_usage = includes_usage(&mut fields, streams)?;
@@ -64,6 +66,7 @@ impl TextRequest {
         if prompt.len() > context {
             return Err(ApiError::too_long(param, prompt.len(), context));
         }
+        options.sampling.constraint = constraints::make(wanted, state.model.tokenizer())?;
         Ok(Self {
             work: Work {
                 request: Request {

@@ -25,6 +25,8 @@ pub fn parse(
         frequency_penalty: number(fields, "frequency_penalty", served.frequency_penalty)?,
         presence_penalty: number(fields, "presence_penalty", served.presence_penalty)?,
         logit_bias: logit_bias(fields, vocabulary)?,
+        // Made when all fields are known to be right.
+        constraint: None,
         seed: fields.integer("seed")?.unwrap_or(served.seed),
     };
     Sampler::new(sampling.clone()).map_err(|error| {

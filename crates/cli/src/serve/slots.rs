@@ -272,7 +272,7 @@ impl Writer {
         })?;
         let reason = match answer.stop {
             _ if self.is_stopped => "stop",
-            StopReason::End => "stop",
+            StopReason::End | StopReason::Constraint => "stop",
             StopReason::MaxTokens | StopReason::Context => "length",
             StopReason::Callback => {
                 self.metrics.stopped.add(1);

@@ -51,20 +51,29 @@ fn clients() -> impl Strategy<Value = Vec<Client>> {
         any::<bool>(),
         any::<bool>(),
         any::<bool>(),
+        select(vec![
+            json!(null),
+            json!({"json": {"type": "array", "items": {"type": "boolean"}}}),
+            json!({"regex": "( [a-z]+)*"}),
+            json!({"grammar": "start: (\" \" WORD)*\nWORD: /[a-z]+/"}),
+        ]),
     );
-    let body = body.prop_map(|(prompt, max_tokens, streams, is_sampled, uses_cache)| {
-        let body = json!({
-            "prompt": prompt,
-            "max_tokens": max_tokens,
-            "stream": streams,
-            "temperature": if is_sampled { 1.0 } else { 0.0 },
-            "seed": prompt.len(),
-            "logprobs": 1,
-            "cache_prompt": uses_cache,
-        });
-        // A text from a slot's tokens is computed in other pieces: it may differ.
-        (body.to_string(), !streams && !uses_cache)
-    });
+    let body = body.prop_map(
+        |(prompt, max_tokens, streams, is_sampled, uses_cache, structure)| {
+            let body = json!({
+                "structured_outputs": structure,
+                "prompt": prompt,
+                "max_tokens": max_tokens,
+                "stream": streams,
+                "temperature": if is_sampled { 1.0 } else { 0.0 },
+                "seed": prompt.len(),
+                "logprobs": 1,
+                "cache_prompt": uses_cache,
+            });
+            // A text from a slot's tokens is computed in other pieces: it may differ.
+            (body.to_string(), !streams && !uses_cache)
+        },
+    );
     let good = body.prop_map(|(body, is_repeatable)| {
         let request = request("/v1/completions", body.as_bytes());
         (request, is_repeatable.then_some(body), false)
@@ -74,6 +83,7 @@ fn clients() -> impl Strategy<Value = Vec<Client>> {
         Just(b"{\"prompt\": [1, 99999999]}".to_vec()),
         Just(b"{\"prompt\": \"\", \"max_tokens\": -1}".to_vec()),
         Just(b"[".repeat(100_000)),
+        Just(br#"{"prompt": "a", "structured_outputs": {"grammar": "start: start"}}"#.to_vec()),
         Just(format!("{{\"prompt\": {:?}}}", vec![5; 500]).into_bytes()),
     ];
     let path = select(vec!["/v1/completions", "/v1/chat/completions", "/tokenize"]);

@@ -7,6 +7,7 @@ mod settings;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
 
+use super::constraint::{Constraint, Follower};
 use candidate::{Candidate, better_first};
 use penalties::Penalties;
 pub use settings::{Sampling, SamplingError};
@@ -17,6 +18,8 @@ pub struct Sampler {
     settings: Sampling,
     random: Pcg64Mcg,
     penalties: Penalties,
+    /// Where the text is under its constraint.
+    follower: Option<Follower>,
     /// The tokens that can still be drawn; kept so that no token needs an allocation.
     candidates: Vec<Candidate>,
 }
@@ -30,8 +33,10 @@ impl Sampler {
     pub fn new(settings: Sampling) -> Result<Self, SamplingError> {
         settings.check()?;
         let random = Pcg64Mcg::seed_from_u64(settings.seed);
+        let follower = settings.constraint.as_ref().map(Constraint::follow);
         Ok(Self {
             settings,
+            follower,
             random,
             penalties: Penalties::default(),
             candidates: Vec::new(),
@@ -57,12 +62,9 @@ impl Sampler {
     ///
     /// # Errors
     ///
-    /// [`SamplingError::NoLogits`].
+    /// [`SamplingError::NoLogits`], and [`SamplingError::Constraint`] where the text can neither go on nor end.
     pub fn sample(&mut self, logits: &[f32]) -> Result<u32, SamplingError> {
-        let usable = (0u32..).zip(logits).filter(|(_, logit)| logit.is_finite());
-        self.candidates.clear();
-        self.candidates
-            .extend(usable.map(|(token, &logit)| Candidate::new(token, logit)));
+        self.find_candidates(logits)?;
         self.penalties.apply(&self.settings, &mut self.candidates);
         let token = match self.takes_best() {
             true => {
@@ -77,7 +79,30 @@ impl Sampler {
             }
         };
         self.penalties.add_generated(token, &self.settings);
+        if let Some(follower) = &mut self.follower {
+            follower.push(token)?;
+        }
         Ok(token)
+    }
+
+    /// Whether the constraint lets nothing come after the text.
+    pub fn is_finished(&self) -> bool {
+        self.follower.as_ref().is_some_and(Follower::is_finished)
+    }
+
+    /// In the order of the tokens.
+    fn find_candidates(&mut self, logits: &[f32]) -> Result<(), SamplingError> {
+        self.candidates.clear();
+        let found = &mut self.candidates;
+        let mut find = |token: usize| match logits.get(token) {
+            Some(&logit) if logit.is_finite() => found.push(Candidate::new(token as u32, logit)),
+            _ => {}
+        };
+        match &mut self.follower {
+            Some(follower) => follower.allowed()?.iter_set_entries(find),
+            None => (0..logits.len()).for_each(&mut find),
+        }
+        Ok(())
     }
 
     /// Keeps the best tokens and puts them in order if a later step needs it.

@@ -1,8 +1,10 @@
 //! [`Sampling`]: how the next token is chosen, and what no setting may be.
 
+use crate::constraint::{Constraint, ConstraintError};
+
 /// How the next token is chosen.
 ///
-/// The order of the steps is llama.cpp's. First, `logit_bias` and the penalties change logits. Then, the `top_k` best
+/// First, the tokens stay that `constraint` allows. Then the order of the steps is llama.cpp's: `logit_bias` and the penalties change logits. Then, the `top_k` best
 /// tokens are kept; of these, the fewest whose probabilities add up to `top_p`; then those that are likely enough
 /// beside the best one (`min_p`). Last, `temperature` flattens or sharpens the probabilities, and one token is drawn.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +31,8 @@ pub struct Sampling {
     /// As in OpenAI's interface: tokens, and what is added to their logits, from -100 to 100. Tokens beyond the
     /// vocabulary have no logits.
     pub logit_bias: Vec<(u32, f32)>,
+    /// What the generated text may be. A text that may not go on ends there.
+    pub constraint: Option<Constraint>,
     /// Equal seeds draw equal tokens from equal logits.
     pub seed: u64,
 }
@@ -46,13 +50,14 @@ impl Default for Sampling {
             frequency_penalty: 0.0,
             presence_penalty: 0.0,
             logit_bias: Vec::new(),
+            constraint: None,
             seed: 0,
         }
     }
 }
 
 /// A setting of [`Sampling`] out of its range, or logits that cannot be sampled from.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SamplingError {
     /// The temperature is negative or not a number.
@@ -84,13 +89,19 @@ pub enum SamplingError {
     /// No logit is a number: the model's weights or its computation are broken.
     #[error("none of the logits is a finite number")]
     NoLogits,
+    /// The constraint lets the text neither go on nor end.
+    #[error(transparent)]
+    Constraint(#[from] ConstraintError),
 }
 
 impl Sampling {
-    /// Whether nothing changes logits.
+    /// Whether nothing changes logits or leaves some out.
     pub(super) fn leaves_logits(&self) -> bool {
         let repeats = self.repeat_penalty != 1.0 && self.repeat_last_n > 0;
-        !repeats && !self.penalizes_text() && self.logit_bias.is_empty()
+        !repeats
+            && !self.penalizes_text()
+            && self.logit_bias.is_empty()
+            && self.constraint.is_none()
     }
 
     /// Whether there are penalties for tokens of the generated text.
@@ -99,7 +110,7 @@ impl Sampling {
     }
 
     /// Refuses settings out of their ranges.
-    pub(super) fn check(&self) -> Result<(), SamplingError> {
+    pub(crate) fn check(&self) -> Result<(), SamplingError> {
         let is_positive = |number: f32| number.is_finite() && number > 0.0;
         if !(is_positive(self.temperature) || self.temperature == 0.0) {
             return Err(SamplingError::Temperature(self.temperature));

@@ -2,6 +2,7 @@
 #![cfg(metal_backend)]
 
 mod architectures;
+mod constraints;
 mod conversation;
 #[cfg(software_metal)]
 mod devices;
@@ -18,4 +19,5 @@ mod perplexity;
 mod reference;
 mod replay;
 mod scheduler;
+mod schemas;
 mod support;

@@ -1,6 +1,7 @@
 //! `metal-bridge serve` over HTTP: its texts are those of `generate`, and no request spoils another.
 
 mod client;
+mod constraints;
 mod keys;
 mod logprobs;
 mod refusals;
