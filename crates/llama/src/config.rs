@@ -61,6 +61,8 @@ pub struct ModelConfig {
     pub logit_scale: f32,
     /// Soft cap of logits.
     pub logit_soft_cap: Option<f32>,
+    /// How embeddings are made of hidden states, as the file numbers it.
+    pub pooling_type: Option<u64>,
     /// Which parts a layer has.
     pub(crate) parts: Parts,
 }
@@ -148,6 +150,7 @@ impl ModelConfig {
             residual_scale: scale("residual_scale")?,
             logit_scale: logit_factor(&keys, scale(LOGIT_SCALE)?)?,
             logit_soft_cap: soft_cap("final_logit_softcapping")?,
+            pooling_type: keys.count("pooling_type")?,
             parts: Parts {
                 biases: architecture.biases,
                 sinks: architecture.has_sinks,

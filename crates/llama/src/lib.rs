@@ -13,6 +13,7 @@
 //! | prompts that each begin like the text before | [`Conversation`] |
 //! | texts of many readers at once, which join and leave a running batch | [`Scheduler`] |
 //! | messages to tokens, by the model's chat template | [`chat::ChatTemplate`] |
+//! | a vector for a text | [`Session::embed`] |
 //! | how well a model foretells a text | [`Session::perplexity`] |
 //! | a file with its weights in a smaller format | [`quantize::quantize`] |
 //!
@@ -45,6 +46,7 @@ mod config;
 pub mod constraint;
 mod conversation;
 mod counts;
+mod embedding;
 mod error;
 mod evaluate;
 mod forward;
@@ -76,6 +78,7 @@ mod weights;
 pub use config::{LayerConfig, ModelConfig};
 pub use conversation::Conversation;
 pub use counts::Counts;
+pub use embedding::Pooling;
 pub use error::{Error, Result};
 pub use generate::Generation;
 pub use generator::{GenerateOptions, Piece, StopReason};

@@ -30,6 +30,8 @@ pub(super) enum Outputs<'a> {
     Wanted(usize),
     /// Those of all rows go to this buffer, and the token of the last row's largest to a scratch buffer.
     All(&'a Buffer),
+    /// There are none: what the output matrix would take goes to this buffer, for all rows.
+    States(&'a Buffer),
 }
 
 impl Plan<'_> {

@@ -106,6 +106,11 @@ impl Session {
         self.batch.feed_with_logits(SLOT, tokens)
     }
 
+    /// [`Batch::feed_with_states`] of its slot.
+    pub(super) fn feed_with_states(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
+        self.batch.feed_with_states(SLOT, tokens)
+    }
+
     /// The logits of the next token: one for each token of the vocabulary.
     ///
     /// # Errors

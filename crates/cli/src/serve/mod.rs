@@ -2,12 +2,13 @@
 //!
 //! [`connections`] takes connections, [`hosts`] and [`keys`] know whom they may come from, [`routes`] answers requests,
 //! [`bodies`] takes their bodies, [`requests`], [`messages`] and [`settings`] read their [`fields`], [`constraints`] what a text may be, [`slots`]
-//! generates, [`stops`] ends texts at strings, [`logprobs`] tells how likely tokens were, [`replies`] writes
-//! answers, and [`metrics`] counts. [`kind`] says for which interface.
+//! generates, [`embeddings`] computes vectors, [`stops`] ends texts at strings, [`logprobs`] tells how likely tokens were, [`replies`] writes
+//! answers, [`page`] is the chat in the browser, and [`metrics`] counts. [`kind`] says for which interface.
 
 mod bodies;
 mod connections;
 mod constraints;
+mod embeddings;
 mod error;
 mod fields;
 mod hosts;
@@ -16,6 +17,7 @@ mod kind;
 mod logprobs;
 mod messages;
 mod metrics;
+mod page;
 mod replies;
 mod requests;
 mod routes;
@@ -29,6 +31,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bodies::Bodies;
+use embeddings::{Embedder, PoolingChoice};
 use hosts::Hosts;
 use keys::Keys;
 use metal_bridge_llama::chat::{ChatError, ChatTemplate};
@@ -74,6 +77,12 @@ pub struct Arguments {
     /// After a signal, how long answers may take to their end
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     grace: u16,
+    /// Answer nothing at /, where browsers otherwise find a page to chat
+    #[arg(long)]
+    no_page: bool,
+    /// How the vectors of /v1/embeddings are made; otherwise as the model's file says, or by the mean
+    #[arg(long, value_enum, value_name = "KIND")]
+    pooling: Option<PoolingChoice>,
     #[command(flatten)]
     template: TemplateChoice,
     #[command(flatten)]
@@ -84,12 +93,14 @@ pub struct Arguments {
 }
 
 const ROUTES: &str = "\
-Paths: /v1/chat/completions, /v1/completions, /v1/models, /tokenize, /detokenize, /health, /metrics
+Paths: /, /v1/chat/completions, /v1/completions, /v1/embeddings, /v1/models, /tokenize, /detokenize, /health, /metrics
 Ctrl-C or SIGTERM ends the server when its answers have ended; the second ends the answers too.";
 
 /// What all requests share.
 struct State {
     slots: Slots,
+    embedder: Embedder,
+    has_page: bool,
     bodies: Bodies,
     hosts: Hosts,
     keys: Keys,
@@ -117,6 +128,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         cache: arguments.cache_tokens,
         ..arguments.session.options()
     };
+    // Its dispatches have no position of a text to go on with.
+    let embedding = SessionOptions {
+        replay: false,
+        ..options.clone()
+    };
     let scheduler = Scheduler::new(&model, slots, &options).map_err(Failure::new)?;
     let (host, port) = (&arguments.host, arguments.port);
     let listened = connections::listen(host, port);
@@ -126,6 +142,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (slots, thread) = Slots::new(scheduler, slots + usize::from(arguments.queue))?;
     let state = Arc::new(State {
         slots,
+        embedder: Embedder::new(embedding, arguments.pooling.map(Into::into)),
+        has_page: !arguments.no_page,
         bodies: Bodies::new(),
         hosts: Hosts::of(host, address),
         keys,
@@ -137,7 +155,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     });
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(bodies::READERS)
+        .max_blocking_threads(bodies::READERS + embeddings::THREADS)
         .build()?;
     let mut out = io::stdout();
     writeln!(out, "{} at http://{address}", state.name).and_then(|()| out.flush())?;

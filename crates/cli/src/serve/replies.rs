@@ -57,7 +57,7 @@ pub fn error_reply(error: &ApiError) -> Response<Body> {
     response
 }
 
-fn reply(status: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
+pub fn reply(status: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();

@@ -103,7 +103,7 @@ pub fn encode_text(model: &Model, param: &str, text: &str) -> Result<Vec<u32>, A
     tokens.map_err(|error| ApiError::of_engine(param, &error.into()))
 }
 
-fn check_model(fields: &mut Fields, served: &str) -> Result<(), ApiError> {
+pub fn check_model(fields: &mut Fields, served: &str) -> Result<(), ApiError> {
     match fields.text("model")? {
         Some(name) if name != served => Err(ApiError::no_model(&name, served)),
         _ => Ok(()),

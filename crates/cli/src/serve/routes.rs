@@ -9,19 +9,23 @@ use serde_json::{Value, json};
 
 use super::State;
 use super::bodies;
+use super::embeddings::{Embedder, EmbeddingRequest};
 use super::error::ApiError;
 use super::fields::{Fields, wrong_type};
 use super::kind::Kind;
+use super::page::page_reply;
 use super::replies::{Body, Form, error_reply, json_reply, metrics_reply, next, text_reply};
 use super::requests::{TextRequest, encode_text, missing, tokens};
 use super::slots::Event;
 
 enum Route {
+    Page,
     Health,
     Metrics,
     Models,
     Model,
     Text(Kind),
+    Embeddings,
     Tokenize,
     Detokenize,
 }
@@ -29,11 +33,13 @@ enum Route {
 impl Route {
     fn of(path: &str) -> Option<Self> {
         Some(match path {
+            "/" => Self::Page,
             "/health" | "/v1/health" => Self::Health,
             "/metrics" => Self::Metrics,
             "/v1/models" => Self::Models,
             "/v1/completions" => Self::Text(Kind::Completion),
             "/v1/chat/completions" => Self::Text(Kind::Chat),
+            "/v1/embeddings" => Self::Embeddings,
             "/tokenize" => Self::Tokenize,
             "/detokenize" => Self::Detokenize,
             _ if path.starts_with(MODEL) => Self::Model,
@@ -44,7 +50,7 @@ impl Route {
     fn is_read(&self) -> bool {
         matches!(
             self,
-            Self::Health | Self::Metrics | Self::Models | Self::Model
+            Self::Page | Self::Health | Self::Metrics | Self::Models | Self::Model
         )
     }
 }
@@ -55,6 +61,7 @@ const MODEL: &str = "/v1/models/";
 /// The answer to a request, whatever it is.
 pub async fn respond(state: Arc<State>, request: Request<Incoming>) -> Response<Body> {
     let route = Route::of(request.uri().path());
+    let route = route.filter(|route| state.has_page || !matches!(route, Route::Page));
     if let Err(error) = check_sender(&state, route.as_ref(), request.headers()) {
         return error_reply(&error);
     }
@@ -94,7 +101,8 @@ pub async fn respond(state: Arc<State>, request: Request<Incoming>) -> Response<
 fn check_sender(state: &State, route: Option<&Route>, headers: &HeaderMap) -> Result<(), ApiError> {
     state.hosts.check(headers)?;
     match route {
-        Some(Route::Health) => Ok(()),
+        // The browser that asks for the page does not have the key yet.
+        Some(Route::Health | Route::Page) => Ok(()),
         _ => state.keys.check(headers),
     }
 }
@@ -105,6 +113,7 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response<Body>, ApiError> {
     let value = match route {
+        Route::Page => return page_reply(),
         Route::Health => {
             state.slots.check()?;
             json!({"status": "ok"})
@@ -116,6 +125,12 @@ async fn answer(
             name => return Err(ApiError::no_model(name.unwrap_or_default(), &state.name)),
         },
         Route::Text(kind) => return text(state, *kind, request).await,
+        Route::Embeddings => {
+            let body = state.bodies.receive(request).await?;
+            let _admission = state.slots.admit()?;
+            let request = read_body(state, body, EmbeddingRequest::parse).await?;
+            Embedder::answer(state, request).await?
+        }
         Route::Tokenize => read(state, request, tokenize).await?,
         Route::Detokenize => read(state, request, detokenize).await?,
     };

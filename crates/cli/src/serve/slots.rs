@@ -118,6 +118,11 @@ impl Slots {
         self.admission.close();
     }
 
+    /// Whether all texts are to end.
+    pub fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
+    }
+
     /// Lets a request into the queue.
     pub fn admit(&self) -> Result<Admission, ApiError> {
         let permit = Arc::clone(&self.admission).try_acquire_owned();

@@ -215,16 +215,37 @@ impl Batch {
     /// Adds tokens to the text of a slot, and returns the logits after each of them: makes a buffer for the rows of a pass, and waits
     /// for each pass.
     pub fn feed_with_logits(&mut self, slot: usize, tokens: &[u32]) -> Result<Vec<f32>> {
+        let vocabulary = self.model.config().vocabulary;
+        let logits = self.feed_with_rows(slot, tokens, vocabulary, |rows| Outputs::All(rows))?;
+        let last = &logits[(tokens.len() - 1) * vocabulary..];
+        self.outputs().logits.wait_copy_from_slice(0, last)?;
+        self.slots[slot].logits = Some(0);
+        Ok(logits)
+    }
+
+    /// Adds tokens to the text of a slot, and returns what the output matrix would take after each of them. There are no logits then.
+    pub fn feed_with_states(&mut self, slot: usize, tokens: &[u32]) -> Result<Vec<f32>> {
+        let width = self.model.config().width;
+        self.feed_with_rows(slot, tokens, width, |rows| Outputs::States(rows))
+    }
+
+    /// Adds tokens, and returns a row of `columns` elements for each.
+    fn feed_with_rows(
+        &mut self,
+        slot: usize,
+        tokens: &[u32],
+        columns: usize,
+        outputs: impl Fn(&Buffer) -> Outputs<'_>,
+    ) -> Result<Vec<f32>> {
         self.check(self.position(slot), tokens)?;
         self.reserve(slot, tokens.len())?;
         self.write_table(slot)?;
         self.forget_logits();
         self.tokens().wait_copy_from_slice(0, tokens)?;
-        let vocabulary = self.model.config().vocabulary;
         let batch = self.rows.min(tokens.len());
         let device = self.outputs().logits.device();
-        let rows_buffer = device.new_buffer(batch * vocabulary * 4, StorageMode::Shared)?;
-        let mut logits = vec![0.0; tokens.len() * vocabulary];
+        let rows_buffer = device.new_buffer(batch * columns * 4, StorageMode::Shared)?;
+        let mut values = vec![0.0; tokens.len() * columns];
         for start in (0..tokens.len()).step_by(batch) {
             let rows = batch.min(tokens.len() - start);
             let run = Run {
@@ -236,21 +257,16 @@ impl Batch {
             let plan = Plan {
                 start,
                 runs: vec![run],
-                outputs: Outputs::All(&rows_buffer),
+                outputs: outputs(&rows_buffer),
             };
             let mut running = Running::default();
             let outcome = self.submit(&plan, &mut running);
             outcome.and(running.wait())?;
-            rows_buffer.wait_copy_to_slice(
-                0,
-                &mut logits[start * vocabulary..(start + rows) * vocabulary],
-            )?;
+            let values = &mut values[start * columns..(start + rows) * columns];
+            rows_buffer.wait_copy_to_slice(0, values)?;
         }
-        let last = &logits[(tokens.len() - 1) * vocabulary..];
-        self.outputs().logits.wait_copy_from_slice(0, last)?;
         self.slots[slot].held.extend(tokens);
-        self.slots[slot].logits = Some(0);
-        Ok(logits)
+        Ok(values)
     }
 
     /// The logits of a slot's next token. [`Error::NoTokens`] if the last feed did not bring any.

@@ -230,6 +230,7 @@ impl<'a> Pass<'a> {
                 let last = View::new(all, (rows.len() - 1) * row_bytes);
                 self.best(last, View::new(&scratch.best, 0), 1)
             }
+            Outputs::States(all) => self.norm_into(&output.norm, 0..plan.rows(), View::new(all, 0)),
         }
     }
 
@@ -274,9 +275,13 @@ impl<'a> Pass<'a> {
 
     /// Norms these rows of the residual stream. The results begin at row `out`.
     fn norm(&mut self, weight: &Vector, rows: Range<usize>, out: usize) -> Result<()> {
+        let out = out * self.config.width * size_of::<f32>();
+        self.norm_into(weight, rows, View::new(&self.scratch.normed, out))
+    }
+
+    fn norm_into(&mut self, weight: &Vector, rows: Range<usize>, normed: View<'_>) -> Result<()> {
         let (scratch, width, epsilon) = (self.scratch, self.config.width, self.config.norm_epsilon);
-        let row = |buffer, row| View::new(buffer, row * width * size_of::<f32>());
-        let (hidden, normed) = (row(&scratch.hidden, rows.start), row(&scratch.normed, out));
+        let hidden = View::new(&scratch.hidden, rows.start * width * size_of::<f32>());
         self.dispatch(|ops, target| {
             let weight = weight.view();
             ops.rms_norm(target, hidden, weight, normed, rows.len(), width, epsilon)

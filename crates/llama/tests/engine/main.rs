@@ -7,6 +7,7 @@ mod conversation;
 #[cfg(software_metal)]
 mod devices;
 mod directories;
+mod embedding;
 mod exact;
 #[cfg(software_metal)]
 mod failures;

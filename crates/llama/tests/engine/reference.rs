@@ -75,6 +75,16 @@ impl Reference {
 
     /// The logits after each of `tokens`.
     pub fn logits(&self, tokens: &[u32]) -> Vec<Vec<f64>> {
+        let output = match self.gguf.tensor("output.weight") {
+            Ok(_) => self.matrix("output.weight"),
+            Err(_) => self.matrix("token_embd.weight"),
+        };
+        let states = self.states(tokens);
+        states.iter().map(|state| output.times(state)).collect()
+    }
+
+    /// What the output matrix takes after each of `tokens`.
+    pub fn states(&self, tokens: &[u32]) -> Vec<Vec<f64>> {
         let embedding = self.matrix("token_embd.weight");
         let mut hidden: Vec<Vec<f64>> = tokens
             .iter()
@@ -85,14 +95,9 @@ impl Reference {
             self.attention(&mut hidden, &name);
             self.feed_forward(&mut hidden, &name);
         }
-        let output = if self.gguf.tensor("output.weight").is_ok() {
-            self.matrix("output.weight")
-        } else {
-            embedding
-        };
         hidden
             .iter()
-            .map(|x| output.times(&self.norm(x, "output_norm.weight")))
+            .map(|x| self.norm(x, "output_norm.weight"))
             .collect()
     }
 

@@ -2,8 +2,10 @@
 
 mod client;
 mod constraints;
+mod embeddings;
 mod keys;
 mod logprobs;
+mod page;
 mod refusals;
 
 #[cfg(software_metal)]
