@@ -29,7 +29,7 @@ ON_SOFTWARE_METAL = $(if $(filter Darwin,$(shell uname -s)),,$(1))
 .PHONY: help demo test check fmt lint lint-candle lint-portable doc package native sanitize sanitize-kernels sanitize-kernels-all portable standalone \
         install-software-metal uninstall-software-metal shuffle fuzz soak large foreign foreign-ggml foreign-mlx foreign-candle foreign-tinygrad foreign-naga foreign-torch bench stress \
         setup setup-check setup-software clean platforms \
-        install-bridge uninstall-bridge cuda-programs install-cuda-runtime uninstall-cuda-runtime
+        install-bridge uninstall-bridge cuda-programs install-cuda-runtime uninstall-cuda-runtime page
 
 help: ## lists the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-24s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -154,6 +154,10 @@ foreign-naga: setup-check ## WGSL as naga translates it, compared with Vulkan's 
 
 foreign-torch: setup-check ## torch's samples for its own operations, through ours (not in CI: fetches 3 GB, some 20 minutes)
 	$(MAKE) -C tests/foreign/torch run
+
+page: setup ## chats on the page of `metal-bridge serve` in headless Chromium (not in CI: needs the package chromium, 400 MB)
+	cargo build --quiet --bin metal-bridge
+	tests/page/chat.py "$(or $(CARGO_TARGET_DIR),target)/debug/metal-bridge" $(MODEL)
 
 bench: setup ## the benchmark tables of docs/performance.md
 	cargo bench --features candle

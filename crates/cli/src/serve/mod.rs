@@ -131,7 +131,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     // Its dispatches have no position of a text to go on with.
     let embedding = SessionOptions {
         replay: false,
-        ..options.clone()
+        ..options
     };
     let scheduler = Scheduler::new(&model, slots, &options).map_err(Failure::new)?;
     let (host, port) = (&arguments.host, arguments.port);
