@@ -128,9 +128,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         cache: arguments.cache_tokens,
         ..arguments.session.options()
     };
-    // Its dispatches have no position of a text to go on with.
+    // Its dispatches have no position of a text to go on with, and its cache is its own.
     let embedding = SessionOptions {
         replay: false,
+        cache: None,
         ..options
     };
     let scheduler = Scheduler::new(&model, slots, &options).map_err(Failure::new)?;
