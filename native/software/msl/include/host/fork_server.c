@@ -22,7 +22,7 @@
 
 /* A server that nobody asks for so long ends, and the next request starts another one. */
 enum {
-    idle_milliseconds = 2000
+    idle_seconds = 2
 };
 
 typedef int main_function(int, char **, char **);
@@ -71,51 +71,88 @@ static int run(const int *descriptors) {
     return compile((int)request->arguments, arguments, environ);
 }
 
-/* Starts the compilation, ends it when its time is over, and replies. */
-static int watch(const int *descriptors) {
-    sigset_t child;
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    (void)sigprocmask(SIG_BLOCK, &child, NULL);
-    const pid_t process = fork();
-    if (process == 0) {
-        (void)sigprocmask(SIG_UNBLOCK, &child, NULL);
-        return run(descriptors);
-    }
-    if (process < 0) _exit(1);
-    smtl_run_reply reply = {0, 0, 0};
-    struct timespec now;
+/* Compilations that run. */
+typedef struct job {
+    struct job *next;
+    pid_t process;
+    int reply;
+    time_t end; /* by the clock */
+    uint32_t too_slow;
+} job;
+static job *jobs;
+
+static time_t seconds_now(void) {
+    struct timespec now = {0, 0};
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    const time_t end = now.tv_sec + 1 + (time_t)packet.request.seconds;
-    struct rusage used;
-    pid_t waited;
-    while ((waited = wait4(process, &reply.status, WNOHANG, &used)) == 0) {
-        (void)clock_gettime(CLOCK_MONOTONIC, &now);
-        reply.too_slow = now.tv_sec >= end;
-        if (reply.too_slow) (void)kill(process, SIGKILL);
-        (void)sigtimedwait(&child, NULL, &(struct timespec){reply.too_slow ? 1 : end - now.tv_sec, 0});
-    }
-    if (waited < 0) _exit(1);
-    reply.processor_milliseconds = (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 +
-                                   (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000;
-    (void)!write(descriptors[SMTL_RUN_REPLY], &reply, sizeof reply);
-    _exit(0);
+    return now.tv_sec;
 }
 
-/* Whether compilations still run. They would end with this process. */
-static int has_children(void) {
+/* Starts a compilation. Returns true in its process, which is a child of this one: a process between them takes 2 ms to
+ * make and to end. */
+static int begin(const int *descriptors) {
+    job *made = malloc(sizeof *made);
+    const pid_t process = made ? fork() : -1;
+    if (process == 0) return 1;
+    for (int i = 0; i < SMTL_RUN_DESCRIPTORS; ++i)
+        if (i != SMTL_RUN_REPLY || process < 0) (void)close(descriptors[i]);
+    if (process < 0) {
+        free(made);
+        return 0;
+    }
+    *made = (job){jobs, process, descriptors[SMTL_RUN_REPLY], seconds_now() + 1 + (time_t)packet.request.seconds, 0};
+    jobs = made;
+    return 0;
+}
+
+/* Replies for compilations that have ended. Returns whether a child is left: it would end with this process. */
+static int collect(void) {
+    struct rusage used;
+    int status;
     pid_t ended;
-    while ((ended = waitpid(-1, NULL, WNOHANG)) > 0) continue;
+    while ((ended = wait4(-1, &status, WNOHANG, &used)) > 0) {
+        job **at = &jobs;
+        while (*at && (*at)->process != ended) at = &(*at)->next;
+        job *const found = *at;
+        if (!found) continue;
+        const smtl_run_reply reply = {status, found->too_slow,
+                                      (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 +
+                                          (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000};
+        (void)!write(found->reply, &reply, sizeof reply);
+        (void)close(found->reply);
+        *at = found->next;
+        free(found);
+    }
     return ended == 0;
 }
 
+/* Ends compilations whose time is over. */
+static void end_late(void) {
+    for (job *each = jobs; each; each = each->next) {
+        if (each->too_slow || seconds_now() < each->end) continue;
+        each->too_slow = 1;
+        (void)kill(each->process, SIGKILL);
+    }
+}
+
+/* So that the end of a child ends a wait. */
+static void interrupt(int signal) { (void)signal; }
+
 /* Serves until the host is gone or silent. Returns only in the process of a compilation, with its exit status. */
 static int serve(void) {
+    sigset_t child, before;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    (void)sigprocmask(SIG_BLOCK, &child, &before);
+    (void)signal(SIGCHLD, interrupt);
+    (void)signal(SIGPIPE, SIG_IGN);
     for (;;) {
         struct pollfd asked = {SMTL_FORK_SERVER_SOCKET, POLLIN, 0};
-        const int ready = poll(&asked, 1, idle_milliseconds);
-        const int works = has_children();
-        if (ready < 0 && errno == EINTR) continue;
+        const struct timespec wait = {jobs ? 1 : idle_seconds, 0};
+        const int ready = ppoll(&asked, 1, &wait, &before);
+        const int interrupted = ready < 0 && errno == EINTR;
+        const int works = collect();
+        end_late();
+        if (interrupted) continue;
         if (ready == 0 && works) continue;
         if (ready <= 0) end_server();
         int descriptors[SMTL_RUN_DESCRIPTORS];
@@ -133,8 +170,13 @@ static int serve(void) {
         packet.bytes[size] = 0;
         memcpy(descriptors, CMSG_DATA(header), sizeof descriptors);
         (void)!write(descriptors[SMTL_RUN_REPLY], "", 1);
-        if (fork() == 0) return watch(descriptors);
-        for (int i = 0; i < SMTL_RUN_DESCRIPTORS; ++i) (void)close(descriptors[i]);
+        if (!begin(descriptors)) continue;
+        (void)signal(SIGCHLD, SIG_DFL);
+        (void)signal(SIGPIPE, SIG_DFL);
+        (void)sigprocmask(SIG_SETMASK, &before, NULL);
+        /* Whoever has asked asks another server. */
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        return run(descriptors);
     }
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -162,14 +163,18 @@ void test_lost_servers() {
     CHECK(ends_by_the_server(server, arguments, folder + "/good"));
     const pid_t third = server.process();
     if (!CHECK(third > 0 && third != second)) return;
-    // What it has started goes on without it.
+    // What it has started ends with it.
     const std::string pipe = folder + "/late", at = fresh_folder();
     CHECK(mkfifo(pipe.c_str(), 0600) == 0);
     const std::string source = write("late.cpp", "#include \"" + pipe + "\"\nint g() { return late; }\n");
     ProcessResult result;
     std::thread waiting([&] { result = run_process(compile(at + "/o"), source, at, {}, &server); });
-    const int end = open(pipe.c_str(), O_WRONLY);  // when the compiler reads
+    int end = open(pipe.c_str(), O_WRONLY);  // when the compiler reads
     CHECK(kill(third, SIGKILL) == 0);
+    pollfd unread{end, 0, 0};
+    CHECK(poll(&unread, 1, 10000) == 1 && (unread.revents & POLLERR) != 0);
+    (void)close(end);
+    end = open(pipe.c_str(), O_WRONLY);
     CHECK(::write(end, "int late;\n", 10) == 10);
     (void)close(end);
     waiting.join();
