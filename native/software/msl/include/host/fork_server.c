@@ -54,12 +54,12 @@ static union {
 } packet;
 
 /* The compilation itself. */
-static int run(const int *descriptors) {
+static _Noreturn void run(const int *descriptors) {
     const smtl_run_request *request = &packet.request;
     char *text = packet.bytes + sizeof *request;
     char **arguments = split(&text, request->arguments);
     environ = split(&text, request->variables);
-    if (!arguments || !environ || fchdir(descriptors[SMTL_RUN_FOLDER]) != 0) return 127;
+    if (!arguments || !environ || fchdir(descriptors[SMTL_RUN_FOLDER]) != 0) _exit(127);
     for (int i = 0; i < 3; ++i) (void)dup2(descriptors[SMTL_RUN_INPUT + i], i);
     (void)close_range(3, ~0u, 0);
     (void)sched_setaffinity(0, sizeof request->processors, &request->processors);
@@ -68,7 +68,8 @@ static int run(const int *descriptors) {
     (void)setrlimit(RLIMIT_AS, &request->memory);
     (void)setrlimit(RLIMIT_FSIZE, &request->file);
     (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    return compile((int)request->arguments, arguments, environ);
+    /* Clang has closed its files. What else a process does at its end frees memory, for 2 ms. */
+    _exit(compile((int)request->arguments, arguments, environ));
 }
 
 /* Compilations that run. */
@@ -137,8 +138,8 @@ static void end_late(void) {
 /* So that the end of a child ends a wait. */
 static void interrupt(int signal) { (void)signal; }
 
-/* Serves until the host is gone or silent. Returns only in the process of a compilation, with its exit status. */
-static int serve(void) {
+/* Serves until the host is gone or silent. */
+static _Noreturn void serve(void) {
     sigset_t child, before;
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
@@ -176,7 +177,7 @@ static int serve(void) {
         (void)sigprocmask(SIG_SETMASK, &before, NULL);
         /* Whoever has asked asks another server. */
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        return run(descriptors);
+        run(descriptors);
     }
 }
 
@@ -196,7 +197,7 @@ static int start(int count, char **arguments, char **environment) {
     (void)setsid();
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     (void)!chdir("/");
-    return serve();
+    serve();
 }
 
 int __libc_start_main(main_function *main, int count, char **arguments, void (*begin)(void), void (*end)(void),
