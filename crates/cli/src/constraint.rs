@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use metal_bridge_llama::Model;
 use metal_bridge_llama::constraint::{Constraint, Grammar};
-use metal_bridge_llama::tokenizer::Tokenizer;
 
 use super::failure::Failure;
 
@@ -23,7 +23,7 @@ pub struct ConstraintChoice {
 }
 
 impl ConstraintChoice {
-    pub fn constraint(&self, tokenizer: &Tokenizer) -> Result<Option<Constraint>, Failure> {
+    pub fn constraint(&self, model: &Model) -> Result<Option<Constraint>, Failure> {
         let grammar = if let Some(schema) = &self.json_schema {
             let is_schema = schema.trim_start().starts_with('{');
             let schema = match is_schema {
@@ -38,7 +38,7 @@ impl ConstraintChoice {
         } else {
             return Ok(None);
         };
-        let constraint = Constraint::new(tokenizer, grammar).map_err(Failure::new)?;
+        let constraint = model.constraint(grammar).map_err(Failure::new)?;
         Ok(Some(constraint))
     }
 }

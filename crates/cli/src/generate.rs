@@ -40,7 +40,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let model = arguments.model.load()?;
     let mut session = Session::with_options(&model, &arguments.session.options())?;
     let sampling = Sampling {
-        constraint: arguments.constraint.constraint(model.tokenizer())?,
+        constraint: arguments.constraint.constraint(&model)?,
         ..arguments.sampling.sampling()
     };
     let options = GenerateOptions {

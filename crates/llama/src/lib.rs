@@ -8,7 +8,7 @@
 //! | weights in GPU buffers, shared by all sessions | [`Model`] |
 //! | one text in the making: KV cache, position, logits | [`Session`] |
 //! | choice of the next token | [`sampling::Sampler`] |
-//! | texts of a JSON schema or of a grammar only | [`constraint::Constraint`] |
+//! | texts of a JSON schema or of a grammar only | [`Model::constraint`] |
 //! | prompt to text | [`Session::generate`] |
 //! | prompts that each begin like the text before | [`Conversation`] |
 //! | texts of many readers at once, which join and leave a running batch | [`Scheduler`] |

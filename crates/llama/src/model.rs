@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use super::config::ModelConfig;
+use super::constraint::{Constraint, ConstraintError, Grammar, Table};
 use super::error::{Error, Result};
 use super::gguf::Gguf;
 use super::hugging_face;
@@ -42,6 +43,8 @@ struct ModelInner {
     config: ModelConfig,
     tokenizer: Tokenizer,
     chat_template: Option<String>,
+    /// Where constraints look for tokens; made for the first of them.
+    table: OnceLock<Result<Table, ConstraintError>>,
     stages: Vec<Stage>,
     file_size: u64,
 }
@@ -118,6 +121,7 @@ impl Model {
                 config,
                 tokenizer,
                 chat_template,
+                table: OnceLock::new(),
                 stages,
                 file_size,
             }),
@@ -132,6 +136,20 @@ impl Model {
     /// The model's tokenizer.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.inner.tokenizer
+    }
+
+    /// A constraint of texts of this model. The first one makes a table of the model's tokens.
+    ///
+    /// # Errors
+    ///
+    /// A [`ConstraintError`] that says why there can be no such constraint. A grammar that is too complex is refused within some
+    /// seconds.
+    pub fn constraint(&self, grammar: Grammar) -> Result<Constraint, ConstraintError> {
+        let table = self
+            .inner
+            .table
+            .get_or_init(|| Table::new(self.tokenizer()));
+        Constraint::new(table.as_ref().map_err(Clone::clone)?, grammar)
     }
 
     /// The program that makes a text of a chat, if the file has one: [`ChatTemplate`](super::chat::ChatTemplate) runs it.

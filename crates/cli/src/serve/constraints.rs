@@ -1,12 +1,11 @@
 //! What a request wants its text to be: JSON, or a text of a grammar.
 
+use metal_bridge_llama::Model;
 use metal_bridge_llama::constraint::{Constraint, Grammar};
-use metal_bridge_llama::tokenizer::Tokenizer;
 use serde_json::Value;
 
 use super::error::ApiError;
-use super::fields::{Fields, wrong_type};
-use super::requests::missing;
+use super::fields::{Fields, missing, wrong_type};
 
 /// OpenAI's field.
 const FORMAT: &str = "response_format";
@@ -17,9 +16,9 @@ const STRUCTURE: &str = "structured_outputs";
 pub type Wanted = Option<(&'static str, Grammar)>;
 
 /// The constraint of a request, if it has one. Making it takes a while.
-pub fn make(wanted: Wanted, tokenizer: &Tokenizer) -> Result<Option<Constraint>, ApiError> {
+pub fn make(wanted: Wanted, model: &Model) -> Result<Option<Constraint>, ApiError> {
     let made = wanted.map(|(name, grammar)| {
-        let constraint = Constraint::new(tokenizer, grammar);
+        let constraint = model.constraint(grammar);
         constraint.map_err(|error| ApiError::field(name, "invalid_value", error))
     });
     made.transpose()

@@ -1,49 +1,17 @@
 //! `/v1/embeddings`: vectors for texts.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
-use metal_bridge_llama::{Pooling, Session, SessionOptions};
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
 use tokio::task;
 
 use super::State;
 use super::error::ApiError;
-use super::fields::{Fields, wrong_type};
-use super::requests::{check_model, encode_text, missing, tokens};
+use super::fields::{Fields, missing, wrong_type};
+use super::requests::{check_model, encode_text, tokens};
 
 /// The most texts of a request, as OpenAI has it.
 const MAX_TEXTS: usize = 2048;
-
-/// Threads that compute.
-pub const THREADS: usize = 1;
-
-/// [`Pooling`] on the command line.
-#[derive(Clone, Copy, clap::ValueEnum)]
-pub enum PoolingChoice {
-    /// The mean of the tokens'
-    Mean,
-    /// That of the last token
-    Last,
-}
-
-impl From<PoolingChoice> for Pooling {
-    fn from(choice: PoolingChoice) -> Self {
-        match choice {
-            PoolingChoice::Mean => Self::Mean,
-            PoolingChoice::Last => Self::Last,
-        }
-    }
-}
-
-/// Computes embeddings, those of one request at a time.
-pub struct Embedder {
-    options: SessionOptions,
-    pooling: Option<Pooling>,
-    turn: Semaphore,
-    /// Made for the first request.
-    session: Mutex<Option<Session>>,
-}
 
 /// A request for embeddings.
 pub struct EmbeddingRequest {
@@ -104,69 +72,43 @@ impl EmbeddingRequest {
     }
 }
 
-impl Embedder {
-    pub fn new(options: SessionOptions, pooling: Option<Pooling>) -> Self {
-        Self {
-            options,
-            pooling,
-            turn: Semaphore::new(THREADS),
-            session: Mutex::new(None),
+/// The answer's JSON.
+pub async fn answer(state: &Arc<State>, request: EmbeddingRequest) -> Result<Value, ApiError> {
+    let _turn = state.embedder.turn().await?;
+    // Gone with the client, or when the server ends.
+    let life = Arc::new(());
+    let (shared, watched) = (Arc::clone(state), Arc::downgrade(&life));
+    let work = move || compute(&shared, &request, &watched);
+    task::spawn_blocking(work)
+        .await
+        .map_err(ApiError::internal)?
+}
+
+fn compute(state: &State, request: &EmbeddingRequest, life: &Weak<()>) -> Result<Value, ApiError> {
+    let (mut data, mut used) = (Vec::new(), 0);
+    for (index, tokens) in request.texts.iter().enumerate() {
+        if life.strong_count() == 0 || state.slots.is_stopping() {
+            return Err(ApiError::stopping());
         }
-    }
-
-    /// The answer's JSON.
-    pub async fn answer(state: &Arc<State>, request: EmbeddingRequest) -> Result<Value, ApiError> {
-        let turn = state.embedder.turn.acquire().await;
-        let _turn = turn.map_err(ApiError::internal)?;
-        // Gone with the client, or when the server ends.
-        let life = Arc::new(());
-        let (shared, watched) = (Arc::clone(state), Arc::downgrade(&life));
-        let work = move || shared.embedder.compute(&shared, &request, &watched);
-        task::spawn_blocking(work)
-            .await
-            .map_err(ApiError::internal)?
-    }
-
-    fn compute(
-        &self,
-        state: &State,
-        request: &EmbeddingRequest,
-        life: &Weak<()>,
-    ) -> Result<Value, ApiError> {
-        let session = self.session.lock();
-        let mut session = session.unwrap_or_else(PoisonError::into_inner);
-        let session = match &mut *session {
-            Some(session) => session,
-            none => {
-                let made = Session::with_options(&state.model, &self.options);
-                none.insert(made.map_err(|error| ApiError::of_engine("input", &error))?)
-            }
+        let embedded = state.embedder.embed(tokens);
+        let embedded = embedded.map_err(|error| ApiError::of_engine("input", &error))?;
+        let vector = match request.dimensions {
+            Some(count) => shortened(&embedded, count),
+            None => embedded,
         };
-        let (mut data, mut used) = (Vec::new(), 0);
-        for (index, tokens) in request.texts.iter().enumerate() {
-            if life.strong_count() == 0 || state.slots.is_stopping() {
-                return Err(ApiError::stopping());
-            }
-            let embedded = session.embed(tokens, self.pooling);
-            let embedded = embedded.map_err(|error| ApiError::of_engine("input", &error))?;
-            let vector = match request.dimensions {
-                Some(count) => shortened(&embedded, count),
-                None => embedded,
-            };
-            let vector = match request.is_base64 {
-                true => json!(base64(&vector)),
-                false => json!(vector),
-            };
-            data.push(json!({"object": "embedding", "index": index, "embedding": vector}));
-            used += tokens.len();
-        }
-        Ok(json!({
-            "object": "list",
-            "data": data,
-            "model": state.name,
-            "usage": {"prompt_tokens": used, "total_tokens": used},
-        }))
+        let vector = match request.is_base64 {
+            true => json!(base64(&vector)),
+            false => json!(vector),
+        };
+        data.push(json!({"object": "embedding", "index": index, "embedding": vector}));
+        used += tokens.len();
     }
+    Ok(json!({
+        "object": "list",
+        "data": data,
+        "model": state.name,
+        "usage": {"prompt_tokens": used, "total_tokens": used},
+    }))
 }
 
 /// The first elements, divided by their length.

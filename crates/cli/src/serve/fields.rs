@@ -91,6 +91,11 @@ impl Fields {
     }
 }
 
+pub fn missing(name: &str) -> ApiError {
+    let message = format!("the request has no field {name:?}");
+    ApiError::field(name, "missing_required_parameter", message)
+}
+
 pub fn unknown(name: &str) -> ApiError {
     let message = format!("this server does not know the field {name:?}");
     ApiError::field(name, "unknown_parameter", message)

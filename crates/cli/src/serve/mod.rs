@@ -2,12 +2,13 @@
 //!
 //! [`connections`] takes connections, [`hosts`] and [`keys`] know whom they may come from, [`routes`] answers requests,
 //! [`bodies`] takes their bodies, [`requests`], [`messages`] and [`settings`] read their [`fields`], [`constraints`] what a text may be, [`slots`]
-//! generates, [`embeddings`] computes vectors, [`stops`] ends texts at strings, [`logprobs`] tells how likely tokens were, [`replies`] writes
+//! generates, [`embeddings`] answers with the vectors of [`embedder`], [`stops`] ends texts at strings, [`logprobs`] tells how likely tokens were, [`replies`] writes
 //! answers, [`page`] is the chat in the browser, and [`metrics`] counts. [`kind`] says for which interface.
 
 mod bodies;
 mod connections;
 mod constraints;
+mod embedder;
 mod embeddings;
 mod error;
 mod fields;
@@ -31,7 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bodies::Bodies;
-use embeddings::{Embedder, PoolingChoice};
+use embedder::{Embedder, PoolingChoice};
 use hosts::Hosts;
 use keys::Keys;
 use metal_bridge_llama::chat::{ChatError, ChatTemplate};
@@ -143,7 +144,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (slots, thread) = Slots::new(scheduler, slots + usize::from(arguments.queue))?;
     let state = Arc::new(State {
         slots,
-        embedder: Embedder::new(embedding, arguments.pooling.map(Into::into)),
+        embedder: Embedder::new(model.clone(), embedding, arguments.pooling.map(Into::into)),
         has_page: !arguments.no_page,
         bodies: Bodies::new(),
         hosts: Hosts::of(host, address),
@@ -156,7 +157,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     });
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(bodies::READERS + embeddings::THREADS)
+        .max_blocking_threads(bodies::READERS + embedder::THREADS)
         .build()?;
     let mut out = io::stdout();
     writeln!(out, "{} at http://{address}", state.name).and_then(|()| out.flush())?;

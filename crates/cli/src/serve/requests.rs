@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::State;
 use super::constraints;
 use super::error::ApiError;
-use super::fields::{Fields, wrong_type};
+use super::fields::{Fields, missing, wrong_type};
 use super::kind::Kind;
 use super::logprobs;
 use super::messages;
@@ -66,7 +66,7 @@ impl TextRequest {
         if prompt.len() > context {
             return Err(ApiError::too_long(param, prompt.len(), context));
         }
-        options.sampling.constraint = constraints::make(wanted, state.model.tokenizer())?;
+        options.sampling.constraint = constraints::make(wanted, &state.model)?;
         Ok(Self {
             work: Work {
                 request: Request {
@@ -143,11 +143,6 @@ fn chat(fields: &mut Fields) -> Result<Prompt, ApiError> {
         ..ChatOptions::default()
     };
     Ok(Prompt::Chat(messages, options))
-}
-
-pub fn missing(name: &str) -> ApiError {
-    let message = format!("the request has no field {name:?}");
-    ApiError::field(name, "missing_required_parameter", message)
 }
 
 fn max_tokens(fields: &mut Fields, kind: Kind) -> Result<Option<usize>, ApiError> {

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use super::State;
 use super::bodies;
-use super::embeddings::{Embedder, EmbeddingRequest};
+use super::embeddings::{self, EmbeddingRequest};
 use super::error::ApiError;
-use super::fields::{Fields, wrong_type};
+use super::fields::{Fields, missing, wrong_type};
 use super::kind::Kind;
 use super::page::page_reply;
 use super::replies::{Body, Form, error_reply, json_reply, metrics_reply, next, text_reply};
-use super::requests::{TextRequest, encode_text, missing, tokens};
+use super::requests::{TextRequest, encode_text, tokens};
 use super::slots::Event;
 
 enum Route {
@@ -129,7 +129,7 @@ async fn answer(
             let body = state.bodies.receive(request).await?;
             let _admission = state.slots.admit()?;
             let request = read_body(state, body, EmbeddingRequest::parse).await?;
-            Embedder::answer(state, request).await?
+            embeddings::answer(state, request).await?
         }
         Route::Tokenize => read(state, request, tokenize).await?,
         Route::Detokenize => read(state, request, detokenize).await?,

@@ -17,7 +17,6 @@ use llguidance::panic_utils::catch_unwind;
 use llguidance::toktrie::SimpleVob;
 use serde_json::{Deserializer, Value, json};
 
-use super::tokenizer::Tokenizer;
 pub use error::ConstraintError;
 use schema::{check_length, check_pattern};
 pub(crate) use table::Table;
@@ -45,19 +44,19 @@ pub enum Grammar {
     Lark(String),
 }
 
-/// A [`Grammar`] over the tokens of a vocabulary. Clones share it.
+/// A [`Grammar`] over the tokens of a model, which [makes](crate::Model::constraint) it. Clones share it.
 ///
 /// ```no_run
 /// use metal_bridge::Device;
 /// use metal_bridge_llama::Model;
-/// use metal_bridge_llama::constraint::{Constraint, Grammar};
+/// use metal_bridge_llama::constraint::Grammar;
 /// use metal_bridge_llama::sampling::Sampling;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let model = Model::load(&Device::system_default()?, "model.gguf")?;
 /// let grammar = Grammar::Regex("(yes|no)".into());
 /// let sampling = Sampling {
-///     constraint: Some(Constraint::new(model.tokenizer(), grammar)?),
+///     constraint: Some(model.constraint(grammar)?),
 ///     ..Sampling::default()
 /// };
 /// # Ok(())
@@ -79,15 +78,9 @@ struct Inner {
 }
 
 impl Constraint {
-    /// The grammar, for texts of the tokenizer's tokens. The first constraint of a tokenizer makes a table of its tokens.
-    ///
-    /// # Errors
-    ///
-    /// A [`ConstraintError`] that says why there can be no such constraint. A grammar that is too complex takes less than some
-    /// seconds to be refused.
-    pub fn new(tokenizer: &Tokenizer, grammar: Grammar) -> Result<Self, ConstraintError> {
+    /// The grammar, over the tokens of the table.
+    pub(super) fn new(table: &Table, grammar: Grammar) -> Result<Self, ConstraintError> {
         let wanted = parse(&grammar)?;
-        let table = tokenizer.table()?;
         // In a thread of its own, for the compiler calls itself for each part of a part. It keeps no state that a panic could spoil.
         let compile = || Ok(Matcher::new(Ok(table.factory.create_parser(wanted)?)));
         let compile = || catch_unwind(AssertUnwindSafe(compile));
@@ -103,7 +96,7 @@ impl Constraint {
         }
         let inner = Inner {
             grammar,
-            ends: tokenizer.ends().collect(),
+            ends: table.ends.clone(),
             end: table.end,
             matcher: Mutex::new(matcher),
         };

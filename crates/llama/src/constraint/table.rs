@@ -23,6 +23,8 @@ pub(crate) struct Table {
     pub(super) factory: ParserFactory,
     /// Stands for the end of a text, whichever token the model ends it with. It is one more than the vocabulary has.
     pub(super) end: u32,
+    /// The tokens that it stands for.
+    pub(super) ends: Vec<u32>,
 }
 
 impl Table {
@@ -46,7 +48,11 @@ impl Table {
         limits.precompute_large_lexemes = false;
         limits.max_lexer_states = MAX_STATES;
         limits.initial_lexer_fuel = MAX_STEPS;
-        Ok(Self { factory, end })
+        Ok(Self {
+            factory,
+            end,
+            ends: tokenizer.ends().collect(),
+        })
     }
 }
 

@@ -12,7 +12,6 @@ mod vocabulary;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::OnceLock;
 
 use byte_pair::BytePair;
 pub use byte_pair::byte_to_char;
@@ -24,7 +23,6 @@ pub(crate) use vocabulary::MAX_TOKENS;
 pub use vocabulary::TokenKind;
 use vocabulary::{Vocabulary, parse_byte};
 
-use super::constraint::{ConstraintError, Table};
 use super::gguf::{Gguf, Required};
 
 /// Texts of tokens that end a turn or a text in the vocabularies of known model families. Gemma's are user-defined tokens.
@@ -59,8 +57,6 @@ pub struct Tokenizer {
     add_space_prefix: bool,
     /// Tokens that are looked for in a text before it is encoded: the longest first.
     special: Vec<u32>,
-    /// Made for the first constraint.
-    table: OnceLock<Result<Table, ConstraintError>>,
 }
 
 #[derive(Debug)]
@@ -132,7 +128,6 @@ impl Tokenizer {
             add_eos,
             add_space_prefix,
             special,
-            table: OnceLock::new(),
         })
     }
 
@@ -164,12 +159,6 @@ impl Tokenizer {
     /// The tokens that generation stops at.
     pub(crate) fn ends(&self) -> impl Iterator<Item = u32> {
         self.ends.iter().copied()
-    }
-
-    /// Where constraints look for tokens.
-    pub(crate) fn table(&self) -> Result<&Table, ConstraintError> {
-        let made = self.table.get_or_init(|| Table::new(self));
-        made.as_ref().map_err(Clone::clone)
     }
 
     /// What `token` is; `None` if there is no such token.

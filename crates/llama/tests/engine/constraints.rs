@@ -6,35 +6,31 @@ use serde_json::Value;
 
 use crate::scheduler::{Listener, alone, request, run, scheduler};
 use crate::schemas::{is_valid, random};
-use crate::support::{shipped, shipped_path, small, write_model};
-use metal_bridge_llama::StopReason;
+use crate::support::{device, shipped, small, write_model};
 use metal_bridge_llama::constraint::{Constraint, ConstraintError, Grammar};
-use metal_bridge_llama::gguf::Gguf;
 use metal_bridge_llama::sampling::{Sampler, Sampling, SamplingError};
-use metal_bridge_llama::tokenizer::{TokenKind, Tokenizer};
+use metal_bridge_llama::tokenizer::TokenKind;
+use metal_bridge_llama::{Model, StopReason};
 use metal_bridge_workloads::synthetic::{SyntheticModel, VocabularyKind};
 
-fn tokenizer(path: &std::path::Path) -> Tokenizer {
-    Tokenizer::from_gguf(&Gguf::open(path).unwrap()).unwrap()
-}
-
-/// Of each kind of vocabulary.
-fn tokenizers() -> [Tokenizer; 2] {
+/// With each kind of vocabulary.
+fn models() -> [Model; 2] {
     let byte_pair = SyntheticModel {
         vocabulary_kind: VocabularyKind::BytePair,
         ..small()
     };
     let byte_pair = write_model(&byte_pair, 1);
-    [tokenizer(&shipped_path()), tokenizer(&byte_pair.path)]
+    [shipped(), Model::load(&device(), &byte_pair.path).unwrap()]
 }
 
 /// A text of tokens that only the constraint and chance choose; `None` if it has not ended after `count` tokens.
 fn babble(
-    tokenizer: &Tokenizer,
+    model: &Model,
     constraint: &Constraint,
     rng: &mut SmallRng,
     count: usize,
 ) -> Result<Option<String>, SamplingError> {
+    let tokenizer = model.tokenizer();
     let mut sampler = Sampler::new(Sampling {
         temperature: 1.0,
         seed: rng.random(),
@@ -58,13 +54,13 @@ fn babble(
 fn texts_that_end_are_of_their_schemas() {
     let mut rng = SmallRng::seed_from_u64(5);
     let mut ended = 0;
-    for tokenizer in tokenizers() {
+    for model in models() {
         for _ in 0..30 {
             let schema = random(&mut rng, 3);
             let grammar = Grammar::JsonSchema(schema.to_string());
-            let constraint = Constraint::new(&tokenizer, grammar).unwrap();
+            let constraint = model.constraint(grammar).unwrap();
             for _ in 0..2 {
-                let text = babble(&tokenizer, &constraint, &mut rng, 120).unwrap();
+                let text = babble(&model, &constraint, &mut rng, 120).unwrap();
                 let Some(text) = text else { continue };
                 let value: Value = serde_json::from_str(&text).unwrap();
                 assert!(is_valid(&schema, &value), "{text} of {schema}");
@@ -84,7 +80,7 @@ fn a_constraint_ends_its_text_alone_and_beside_others() {
         request.options.sampling = Sampling {
             temperature,
             seed: 3,
-            constraint: Some(Constraint::new(model.tokenizer(), grammar).unwrap()),
+            constraint: Some(model.constraint(grammar).unwrap()),
             ..Sampling::default()
         };
         request
@@ -125,31 +121,30 @@ fn a_constraint_ends_its_text_alone_and_beside_others() {
 
 #[test]
 fn tokens_of_a_grammar_are_kinds_of_the_vocabulary() {
-    let [shipped, byte_pair] = tokenizers();
+    let [shipped, byte_pair] = models();
     let mut rng = SmallRng::seed_from_u64(9);
     // Characters that no token has whole, and control tokens by their names.
-    for tokenizer in [&shipped, &byte_pair] {
+    for model in [&shipped, &byte_pair] {
         let regex = Grammar::Regex("[\u{4e00}-\u{4eff}]{4}\u{1f600}".into());
-        let constraint = Constraint::new(tokenizer, regex).unwrap();
-        let text = babble(tokenizer, &constraint, &mut rng, 40)
-            .unwrap()
-            .unwrap();
+        let constraint = model.constraint(regex).unwrap();
+        let text = babble(model, &constraint, &mut rng, 40).unwrap().unwrap();
         assert_eq!(
             (text.chars().count(), text.ends_with('\u{1f600}')),
             (5, true)
         );
     }
+    let tokenizer = byte_pair.tokenizer();
     let name = (0u32..).find(|&token| {
-        byte_pair.kind(token) == Some(TokenKind::Control) && !byte_pair.is_end(token)
+        tokenizer.kind(token) == Some(TokenKind::Control) && !tokenizer.is_end(token)
     });
-    let name = byte_pair.text(name.unwrap()).unwrap();
+    let name = tokenizer.text(name.unwrap()).unwrap();
     let lark = Grammar::Lark(format!("start: \"a\" {name} \"b\""));
-    let constraint = Constraint::new(&byte_pair, lark).unwrap();
+    let constraint = byte_pair.constraint(lark).unwrap();
     let text = babble(&byte_pair, &constraint, &mut rng, 9).unwrap();
     assert_eq!(text.unwrap(), "ab");
-    let end = byte_pair.text(byte_pair.eos().unwrap()).unwrap();
+    let end = tokenizer.text(tokenizer.eos().unwrap()).unwrap();
     let end = Grammar::Lark(format!("start: \"a\" {end}"));
-    assert!(Constraint::new(&byte_pair, end).is_err());
+    assert!(byte_pair.constraint(end).is_err());
 }
 
 /// `text` between `count` of each.
@@ -168,7 +163,7 @@ fn chain(begin: &str, count: usize, line: &str, end: &str) -> String {
 
 #[test]
 fn hostile_grammars_are_refused_or_kept_to() {
-    let tokenizer = tokenizer(&shipped_path());
+    let model = shipped();
     let schema = |text: &str| Grammar::JsonSchema(text.into());
     let lark = |text: &str| Grammar::Lark(text.into());
     let regex = |text: &str| Grammar::Regex(text.into());
@@ -219,7 +214,7 @@ fn hostile_grammars_are_refused_or_kept_to() {
     let mut rng = SmallRng::seed_from_u64(5);
     for grammar in refused {
         let shown: String = format!("{grammar:?}").chars().take(100).collect();
-        let made = Constraint::new(&tokenizer, grammar);
+        let made = model.constraint(grammar);
         assert!(made.is_err(), "{shown} was not refused");
         assert!(
             !made.unwrap_err().to_string().contains("panicked"),
@@ -261,10 +256,10 @@ fn hostile_grammars_are_refused_or_kept_to() {
     ];
     for grammar in made {
         let shown: String = format!("{grammar:?}").chars().take(100).collect();
-        let constraint = Constraint::new(&tokenizer, grammar);
+        let constraint = model.constraint(grammar);
         let constraint = constraint.unwrap_or_else(|error| panic!("{shown}: {error}"));
         // It may come to an end that no text has, or to where the next token is hard to find.
-        match babble(&tokenizer, &constraint, &mut rng, 10) {
+        match babble(&model, &constraint, &mut rng, 10) {
             Ok(_) | Err(SamplingError::Constraint(ConstraintError::Stuck(_))) => {}
             Err(error) => panic!("{shown}: {error}"),
         }
