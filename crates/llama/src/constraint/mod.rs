@@ -1,6 +1,6 @@
 //! [`Constraint`]: what a generated text may be.
 //!
-//! The crate `llguidance` says which tokens may come next. It finds them in a [`Table`] of the vocabulary.
+//! The crate `llguidance` says which tokens may come next. It finds them in a table of the vocabulary.
 
 mod error;
 mod schema;
