@@ -16,8 +16,7 @@ struct q8_0 {};
 constant constexpr uint block_quads = 8;
 
 // A head's positions in a page: `quads` times four elements each.
-template <typename T>
-struct HeadPage {
+template <typename T> struct HeadPage {
     device vec<T, 4> *elements;
     uint quads;
 
@@ -28,8 +27,7 @@ struct HeadPage {
 };
 
 // The numbers of all positions, then their scales.
-template <>
-struct HeadPage<q8_0> {
+template <> struct HeadPage<q8_0> {
     device char4 *numbers;
     device half *scales;
     uint quads;
