@@ -47,7 +47,7 @@ fn clients() -> impl Strategy<Value = Vec<Client>> {
     let prompt = prop::collection::vec(3u32..300, 1..60);
     let body = (
         prompt,
-        0usize..12,
+        prop_oneof![4 => 0usize..12, 1 => 40usize..90],
         any::<bool>(),
         any::<bool>(),
         any::<bool>(),
@@ -140,6 +140,8 @@ impl Server {
         command
             .args(["serve", "-m", MODEL, "--port", "0", "--deterministic"])
             .args(["--slots", "3", "--queue", "4", "--batch", "16", "-c", "96"])
+            // Not enough for three whole contexts.
+            .args(["--cache-tokens", "160"])
             .env_remove("METAL_BRIDGE_API_KEY")
             .stdout(Stdio::piped());
         let mut child = command.spawn().map_err(|error| error.to_string())?;
@@ -186,17 +188,18 @@ impl Server {
     fn settle(&self, holds: impl Fn(&Self) -> bool) -> Result<(), String> {
         let start = Instant::now();
         loop {
-            let texts = ["running", "waiting"];
             let mut left = 0;
-            for name in texts {
-                left += self.metric(&format!("metal_bridge_texts_{name}"))?;
+            for name in ["texts_running", "texts_waiting", "cache_pages_used"] {
+                left += self.metric(&format!("metal_bridge_{name} "))?;
             }
             if left == 0 && holds(self) {
                 return Ok(());
             }
             if start.elapsed() > PATIENCE {
                 let open = self.descriptors();
-                return Err(format!("{left} texts and {open:?} descriptors are left"));
+                return Err(format!(
+                    "{left} texts and pages and {open:?} descriptors are left"
+                ));
             }
             std::thread::yield_now();
         }
