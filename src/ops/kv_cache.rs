@@ -24,7 +24,7 @@ pub enum KvElement {
     /// 16-bit floats: half the memory and bandwidth, keys and values rounded to 11 bits.
     F16,
     /// Blocks of 32 elements of a head: bytes, and a scale in 16 bits. 27 % of the memory of F32. The largest error of an element is 1/254 of the
-    /// largest element of its block, and what rounding the scale to 11 bits adds.
+    /// largest element of its block, and what rounding the scale to a half adds.
     Q8_0,
 }
 
@@ -95,8 +95,9 @@ impl KvShape {
                 "head_size ({head_size}) must be a multiple of {step} from {step} to {MAX_HEAD_SIZE}"
             ));
         }
-        let dimensions = [pages, kv_heads, KV_PAGE_POSITIONS, head_size];
-        let count = elements(FUNCTION, "a cache", &dimensions)?;
+        // Kernels count positions in 32 bits.
+        let positions = pages.saturating_mul(KV_PAGE_POSITIONS);
+        let count = elements(FUNCTION, "a cache", &[kv_heads, positions, head_size])?;
         let (block, bytes) = element.block();
         (count / block).checked_mul(bytes).ok_or_else(|| {
             let message = format!("a cache of {count} elements is larger than an address space");

@@ -126,8 +126,11 @@ impl Batch {
         copied
     }
 
-    fn copy_page(&self, from: u32, to: u32) -> Result<()> {
-        let copies = |part: &crate::part::Part| part.cache.copy_page(&part.queue, from, to);
-        self.parts.iter().try_for_each(copies)
+    fn copy_page(&mut self, from: u32, to: u32) -> Result<()> {
+        for part in &self.parts {
+            part.cache.copy_page(&part.queue, from, to)?;
+            self.counts.command_buffers += 1;
+        }
+        Ok(())
     }
 }
