@@ -6,7 +6,7 @@ use metal_bridge::ops::KvElement;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionOptions {
     /// The most tokens that the session can hold; by default the model's context, but not more than 4096, since the
-    /// cache is allocated whole.
+    /// caches are allocated whole.
     pub context: Option<usize>,
     /// The tokens whose keys and values the caches hold, of all texts of a [`Scheduler`](super::Scheduler) together, rounded up to whole pages
     /// of 32; by default as many as all its slots have in their contexts. At least those of one context. A session has one context.

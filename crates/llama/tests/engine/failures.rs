@@ -10,7 +10,7 @@ use crate::support::{
 };
 use metal_bridge::Error as MetalError;
 use metal_bridge::command_buffer_error::PAGE_FAULT;
-use metal_bridge_llama::{Error, GenerateOptions, Model, Scheduler, Session};
+use metal_bridge_llama::{Error, GenerateOptions, Model, Request, Scheduler, Session};
 use metal_bridge_test_support::{failures, in_child};
 
 fn story(session: &mut Session, pieces: &mut Vec<String>) -> Result<(), Error> {
@@ -174,4 +174,35 @@ fn a_lost_device_ends_all_texts_and_the_scheduler_goes_on() {
             }
         },
     );
+}
+
+/// Texts that part in a page that another one has known get a copy of it.
+#[test]
+fn a_page_that_was_not_copied_is_of_no_text() {
+    in_child("failures::a_page_that_was_not_copied_is_of_no_text", || {
+        let mut scheduler = scheduler(&shipped(), 2, 64);
+        let mut tell = |prompt: &[u32]| {
+            let listener = Listener::default();
+            let request = Request {
+                uses_cache: true,
+                ..request(prompt.to_vec(), 6)
+            };
+            scheduler.add(request, listener.clone());
+            run(&mut scheduler);
+            assert_eq!(scheduler.pages().0, 0);
+            listener.told.take()
+        };
+        let first = tokens(40, 300);
+        tell(&first);
+        let parted = [&first[..20], &[7, 8, 9]].concat();
+        // The copy is the first command buffer.
+        failures::fail_command_buffer(1, PAGE_FAULT);
+        let outcome = tell(&parted).outcome;
+        let Some(Err(Error::Metal(MetalError::CommandBuffer(_)))) = outcome else {
+            panic!("{outcome:?}")
+        };
+        // Nothing of the failed text is known.
+        assert_eq!(tell(&parted).answer().kept, 20);
+        assert_eq!(tell(&first).answer().kept, 39);
+    });
 }
