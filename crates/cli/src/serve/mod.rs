@@ -60,7 +60,7 @@ pub struct Arguments {
     /// METAL_BRIDGE_API_KEY may hold one
     #[arg(long, value_name = "FILE")]
     api_key_file: Option<PathBuf>,
-    /// Requests that are answered at once; each has a cache of the whole context
+    /// Requests that are answered at once, each with a text of at most the whole context
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     slots: u16,
     /// Tokens of prompts in one pass: the next tokens of other texts wait for it

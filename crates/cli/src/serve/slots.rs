@@ -76,6 +76,7 @@ impl Slots {
         let thread = thread::Builder::new().name("slots".into());
         let metrics = Arc::new(Metrics::default());
         metrics.slots.set(scheduler.slots());
+        metrics.pages.set(scheduler.pages().1);
         let counted = Arc::clone(&metrics);
         let life = Arc::new(());
         let slots_life = Arc::downgrade(&life);
@@ -186,9 +187,8 @@ fn generate(
         metrics.running.set(scheduler.running());
         metrics.waiting.set(scheduler.waiting());
         metrics.preempted.set(scheduler.preempted() as usize);
-        let (used, pages) = scheduler.pages();
+        let (used, _) = scheduler.pages();
         metrics.used_pages.set(used);
-        metrics.pages.set(pages);
     }
 }
 

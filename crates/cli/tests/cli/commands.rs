@@ -39,6 +39,7 @@ fn wrong_arguments_exit_with_2() {
         &["bench"],
         &["generate", "-m", MODEL, "--top-k", "x"],
         &["serve", "-m", MODEL, "--slots", "0"],
+        &["serve", "-m", MODEL, "--cache-tokens", "x"],
         &["stress", "--transfers", "0"],
         &["stress", "--transfers", "18446744073709551615"],
     ] {

@@ -181,6 +181,10 @@ fn assert_penalties(server: &Server, plain: &str) {
 fn texts_at_once_are_those_one_after_the_other() {
     let options = ["--slots", "2", "--batch", "4", "--deterministic"];
     let server = Server::start(&options);
+    // Two contexts of 512 tokens, also before the first text.
+    let pages = "\nmetal_bridge_cache_pages 32\n";
+    let metrics = server.request("GET /metrics", b"").body;
+    assert!(metrics.contains(pages), "{metrics}");
     let prompts = ["Once upon a time", "One day", "The cat", "Tom and"];
     let text_of = |prompt: &str| {
         // Equal probabilities come of equal logits.
@@ -218,7 +222,6 @@ fn texts_at_once_are_those_one_after_the_other() {
         ("slots", 2),
         ("texts_waiting", 0),
         ("preemptions_total", 0),
-        // Two contexts of 512 tokens.
         ("cache_pages", 32),
         ("time_to_first_token_seconds_count", 8),
         ("time_per_output_token_seconds_count", 2 * generated - 8),
