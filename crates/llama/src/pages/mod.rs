@@ -48,6 +48,13 @@ pub(super) struct Table {
     known: usize,
 }
 
+impl Table {
+    /// The page that the next one becomes known behind.
+    fn last_known(&self) -> Option<u32> {
+        self.known.checked_sub(1).map(|last| self.pages[last])
+    }
+}
+
 /// What is known of a text: whole pages, and then perhaps a part of one.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
@@ -138,7 +145,7 @@ impl Pages {
         self.publish(&mut table, held, shares);
         let rest = &held[table.known * KV_PAGE_POSITIONS..];
         if !rest.is_empty() && rest.len() < KV_PAGE_POSITIONS {
-            let before = table.known.checked_sub(1).map(|last| table.pages[last]);
+            let before = table.last_known();
             let behind = self.behind(before).iter().copied();
             // Ends of texts that are the beginning of another one are of no use beside it.
             let (longer, shorter): (Vec<u32>, Vec<u32>) = behind
@@ -194,14 +201,14 @@ impl Pages {
 
     /// A known page with these tokens, where the text's next one that is not known would be.
     fn equal(&self, table: &Table, tokens: &[u32]) -> Option<u32> {
-        let before = table.known.checked_sub(1).map(|last| table.pages[last]);
+        let before = table.last_known();
         let mut behind = self.behind(before).iter().copied();
         behind.find(|&page| self.tokens(page) == tokens)
     }
 
     /// Makes the text's next page known.
     fn know(&mut self, table: &Table, tokens: &[u32]) {
-        let before = table.known.checked_sub(1).map(|last| table.pages[last]);
+        let before = table.last_known();
         let page = table.pages[table.known];
         self.clock += 1;
         self.pages[page as usize].known = Some(Known {

@@ -4,9 +4,9 @@ use crate::constraint::{Constraint, ConstraintError};
 
 /// How the next token is chosen.
 ///
-/// First, the tokens stay that `constraint` allows. Then the order of the steps is llama.cpp's: `logit_bias` and the penalties change logits. Then, the `top_k` best
-/// tokens are kept; of these, the fewest whose probabilities add up to `top_p`; then those that are likely enough
-/// beside the best one (`min_p`). Last, `temperature` flattens or sharpens the probabilities, and one token is drawn.
+/// First, `constraint` leaves out the tokens that may not come next. The order of the other steps is llama.cpp's: `logit_bias` and the
+/// penalties change logits. Then, the `top_k` best tokens are kept; of these, the fewest whose probabilities add up to `top_p`; then those
+/// that are likely enough beside the best one (`min_p`). Last, `temperature` flattens or sharpens the probabilities, and one token is drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sampling {
     /// Divides the logits before drawing. 0 is greedy: always the best token.
@@ -110,7 +110,7 @@ impl Sampling {
     }
 
     /// Refuses settings out of their ranges.
-    pub(crate) fn check(&self) -> Result<(), SamplingError> {
+    pub(super) fn check(&self) -> Result<(), SamplingError> {
         let is_positive = |number: f32| number.is_finite() && number > 0.0;
         if !(is_positive(self.temperature) || self.temperature == 0.0) {
             return Err(SamplingError::Temperature(self.temperature));

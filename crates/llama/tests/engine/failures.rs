@@ -4,7 +4,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::scheduler::{Listener, request, run, scheduler};
+use crate::scheduler::{Listener, request, run, scheduler, tell};
 use crate::support::{
     assert_live, device, session, settled, shipped, shipped_path, small, tokens, write_model,
 };
@@ -182,15 +182,13 @@ fn a_page_that_was_not_copied_is_of_no_text() {
     in_child("failures::a_page_that_was_not_copied_is_of_no_text", || {
         let mut scheduler = scheduler(&shipped(), 2, 64);
         let mut tell = |prompt: &[u32]| {
-            let listener = Listener::default();
             let request = Request {
                 uses_cache: true,
                 ..request(prompt.to_vec(), 6)
             };
-            scheduler.add(request, listener.clone());
-            run(&mut scheduler);
+            let told = tell(&mut scheduler, request);
             assert_eq!(scheduler.pages().0, 0);
-            listener.told.take()
+            told
         };
         let first = tokens(40, 300);
         tell(&first);

@@ -1,6 +1,6 @@
 //! Texts that have the pages of the caches in common.
 
-use crate::scheduler::{Listener, VOCABULARY, alone_in, options, request, run, scheduler};
+use crate::scheduler::{Listener, VOCABULARY, alone_in, options, request, run, scheduler, tell};
 use crate::support::{shipped, tokens};
 use metal_bridge_llama::sampling::Sampling;
 use metal_bridge_llama::{Request, Scheduler, Session, SessionOptions};
@@ -109,14 +109,11 @@ fn a_text_keeps_what_other_texts_held_of_its_prompt() {
     let mut scheduler = scheduler(&model, 3, 64);
     let prompts = [0, 50, 100].map(|first| tokens(130, VOCABULARY)[first..][..20].to_vec());
     let mut tell = |prompt: &[u32], uses_cache| {
-        let listener = Listener::default();
         let request = Request {
             uses_cache,
             ..request(prompt.to_vec(), 3)
         };
-        scheduler.add(request, listener.clone());
-        run(&mut scheduler);
-        listener.told.take().answer().clone()
+        tell(&mut scheduler, request).answer().clone()
     };
     let first = prompts.clone().map(|prompt| tell(&prompt, true));
     assert_eq!(first.each_ref().map(|answer| answer.kept), [0, 0, 0]);
@@ -140,14 +137,11 @@ fn texts_that_begin_alike_do_not_forget_each_other() {
     });
     for turn in 0..6 {
         let chat = &mut chats[turn % 2];
-        let listener = Listener::default();
         let request = Request {
             uses_cache: true,
             ..request(chat.clone(), 2)
         };
-        scheduler.add(request, listener.clone());
-        run(&mut scheduler);
-        let told = listener.told.take();
+        let told = tell(&mut scheduler, request);
         if turn > 1 {
             assert!(told.answer().kept > chat.len() / 2, "turn {turn}");
         }

@@ -110,6 +110,14 @@ pub fn run(scheduler: &mut Scheduler<Listener>) {
     }
 }
 
+/// The text of a request, to its end.
+pub fn tell(scheduler: &mut Scheduler<Listener>, request: Request) -> Told {
+    let listener = Listener::default();
+    scheduler.add(request, listener.clone());
+    run(scheduler);
+    listener.told.take()
+}
+
 /// The text of a request that runs by itself.
 pub fn alone(model: &Model, batch: usize, request: &Request, listener: &Listener) -> Told {
     alone_in(scheduler(model, 1, batch), request, listener)
