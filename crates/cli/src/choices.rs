@@ -103,6 +103,10 @@ pub struct SessionChoice {
     /// Most tokens of prompt and text together; otherwise the model's context, at most 4096
     #[arg(short, long, value_name = "COUNT")]
     context: Option<usize>,
+    /// Guess up to this many next tokens by looking up what came after the same words before, and keep those that the model would have
+    /// chosen: sooner for texts that repeat much of their prompt
+    #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(..=64))]
+    draft_tokens: u8,
     #[command(flatten)]
     decoding: DecodingChoice,
 }
@@ -150,7 +154,10 @@ impl Cache {
 
 impl SessionChoice {
     pub fn options(&self) -> SessionOptions {
-        self.decoding.options(self.context)
+        SessionOptions {
+            draft_tokens: self.draft_tokens.into(),
+            ..self.decoding.options(self.context)
+        }
     }
 }
 

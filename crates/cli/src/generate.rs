@@ -128,11 +128,15 @@ fn summary(out: &mut impl Write, generation: &Generation, sampling: &Sampling) -
         StopReason::Callback => "interrupted",
         StopReason::Constraint => "the constraint lets nothing come after it",
     };
+    let counts = generation.counts;
+    if counts.drafted > 0 {
+        let (accepted, drafted) = (counts.accepted, counts.drafted);
+        writeln!(out, "drafts   {accepted} of {drafted} tokens accepted")?;
+    }
     writeln!(out, "stopped  {reason}")?;
     if sampling.temperature > 0.0 {
         writeln!(out, "seed     {}", sampling.seed)?;
     }
-    let counts = generation.counts;
     writeln!(
         out,
         "GPU      {} command buffers, {} dispatches",

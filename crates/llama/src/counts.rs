@@ -9,6 +9,10 @@ pub struct Counts {
     pub command_buffers: u64,
     /// Kernels dispatched in them.
     pub dispatches: u64,
+    /// Tokens of drafts that were computed.
+    pub drafted: u64,
+    /// Those of them that became part of a text.
+    pub accepted: u64,
 }
 
 impl Add for Counts {
@@ -18,6 +22,8 @@ impl Add for Counts {
         Self {
             command_buffers: self.command_buffers + more.command_buffers,
             dispatches: self.dispatches + more.dispatches,
+            drafted: self.drafted + more.drafted,
+            accepted: self.accepted + more.accepted,
         }
     }
 }
@@ -30,6 +36,8 @@ impl Sub for Counts {
         Self {
             command_buffers: self.command_buffers - before.command_buffers,
             dispatches: self.dispatches - before.dispatches,
+            drafted: self.drafted - before.drafted,
+            accepted: self.accepted - before.accepted,
         }
     }
 }

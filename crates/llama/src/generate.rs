@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use super::batch::Feed;
 use super::counts::Counts;
 use super::error::Result;
 use super::generator::{GenerateOptions, Generator, Piece, StopReason};
@@ -32,7 +33,7 @@ pub struct Generation {
     pub prefill: Duration,
     /// Time from the prompt's logits to the end.
     pub decode: Duration,
-    /// Tokens that were fed one by one in that time.
+    /// Tokens that the session added in that time.
     pub decoded_tokens: usize,
     /// Time of the CPU in `decode` for encoding command buffers and committing them.
     pub decode_host: Duration,
@@ -129,7 +130,11 @@ impl Session {
         let stop = loop {
             let (batch, slot) = self.slot();
             match generator.next(batch, slot, &mut on_piece)? {
-                ControlFlow::Continue(token) => self.feed(&[token])?,
+                ControlFlow::Continue(token) => {
+                    let most = batch.draft_tokens();
+                    let draft = generator.draft(batch, slot, token, most);
+                    batch.feed(&[Feed::next(slot, token, draft)])?;
+                }
                 ControlFlow::Break(stop) => break stop,
             }
         };

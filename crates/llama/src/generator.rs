@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::batch::Batch;
+use super::draft::Drafter;
 use super::error::Result;
 use super::log_probability::LogProbabilities;
 use super::sampling::{Sampler, Sampling};
@@ -53,6 +54,7 @@ pub enum StopReason {
 pub(super) struct Generator {
     options: GenerateOptions,
     sampler: Sampler,
+    drafter: Drafter,
     stream: TextStream,
     tokens: Vec<u32>,
     /// Those of one token.
@@ -70,24 +72,64 @@ impl Generator {
         Ok(Self {
             options: options.clone(),
             sampler,
+            drafter: Drafter::default(),
             stream: TextStream::new(),
             tokens: Vec::new(),
             bytes: Vec::new(),
         })
     }
 
-    /// Chooses the token after those that the slot holds. Gives the token if another one shall follow it: it has to be fed before.
+    /// At most `most` tokens that may come after `next`, which comes after those that the slot holds.
+    pub fn draft(&self, batch: &Batch, slot: usize, next: u32, most: usize) -> Vec<u32> {
+        let room = batch.context() - batch.position(slot) - 1;
+        // The last token of a text is not computed.
+        let left = self.options.max_tokens.unwrap_or(usize::MAX) - self.tokens.len();
+        let most = most.min(room).min(left.saturating_sub(1));
+        if most == 0 {
+            return Vec::new();
+        }
+        let text = [batch.held(slot), &[next]].concat();
+        self.drafter.draft(&text, most)
+    }
+
+    /// Chooses the tokens after those that the slot holds: after a draft as many as it has of them, and one more. The slot then holds all
+    /// but the last. Gives that one if another shall follow it: it has to be fed before.
     pub fn next(
+        &mut self,
+        batch: &mut Batch,
+        slot: usize,
+        mut on_piece: impl FnMut(Piece<'_>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<StopReason, u32>> {
+        let (before, drafted) = (batch.before_draft(slot), batch.position(slot));
+        let mut position = before;
+        let outcome = loop {
+            match self.choose(batch, slot, position, &mut on_piece) {
+                Ok(ControlFlow::Continue(token))
+                    if batch.held(slot).get(position) == Some(&token) =>
+                {
+                    position += 1;
+                }
+                outcome => break outcome,
+            }
+        };
+        self.drafter.learn(drafted - before, position - before);
+        batch.accept(slot, position);
+        outcome
+    }
+
+    /// Chooses the token after the first `position` tokens of the slot.
+    fn choose(
         &mut self,
         batch: &Batch,
         slot: usize,
-        mut on_piece: impl FnMut(Piece<'_>) -> ControlFlow<()>,
+        position: usize,
+        on_piece: &mut impl FnMut(Piece<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<StopReason, u32>> {
         let max_tokens = self.options.max_tokens;
         if max_tokens == Some(0) {
             return Ok(ControlFlow::Break(StopReason::MaxTokens));
         }
-        let token = batch.sample(slot, &mut self.sampler)?;
+        let token = batch.sample(slot, position, &mut self.sampler)?;
         let tokenizer = batch.model().tokenizer();
         if tokenizer.is_end(token) && !self.options.ignore_end {
             return Ok(ControlFlow::Break(StopReason::End));
@@ -97,7 +139,7 @@ impl Generator {
         tokenizer.decode_token(token, &mut self.bytes);
         let log_probabilities = self.options.log_probabilities;
         let log_probabilities = log_probabilities
-            .map(|count| batch.log_probabilities(slot, token, count))
+            .map(|count| batch.log_probabilities(slot, position, token, count))
             .transpose()?;
         let text = self.stream.push(&self.bytes);
         let piece = Piece {
@@ -109,7 +151,7 @@ impl Generator {
             StopReason::Callback
         } else if self.sampler.is_finished() && !self.options.ignore_end {
             StopReason::Constraint
-        } else if batch.position(slot) == batch.context() {
+        } else if position == batch.context() {
             StopReason::Context
         } else if max_tokens == Some(self.tokens.len()) {
             StopReason::MaxTokens

@@ -46,6 +46,7 @@ mod config;
 pub mod constraint;
 mod conversation;
 mod counts;
+mod draft;
 mod embedding;
 mod error;
 mod evaluate;

@@ -34,28 +34,36 @@ impl Part {
         options: &SessionOptions,
     ) -> Result<Self> {
         let (device, layers) = (stage.ops.device(), stage.weights.layers.len());
-        // As many as a prompt may fill, and one for the next token of each text.
-        let batch = options.batch.min(context.saturating_mul(texts)).max(texts);
+        let prompts = options.batch.min(context.saturating_mul(texts));
+        // One for the next token of each text, and those of drafts.
+        let next = texts.saturating_add(options.draft_tokens);
+        let batch = prompts.max(next);
         let mut part = Self {
             cache: Cache::new(device, layers, texts, context, shape)?,
             queue: device.new_command_queue()?,
-            scratch: Scratch::new(device, model.config(), texts, context, batch)?,
+            scratch: Scratch::new(
+                device,
+                model.config(),
+                context.saturating_mul(texts),
+                batch,
+                next,
+            )?,
             sequence: None,
             fixed: options.deterministic.then(|| {
-                // Prompts have those that a whole batch has.
-                let prompts = stage.ops.product_kernels_of(batch);
+                // Prompts have those that a whole batch of them has.
+                let prompts = stage.ops.product_kernels_of(prompts);
                 let kernels = [ProductKernels::Vector, prompts];
                 kernels.map(|kernels| stage.ops.with_product_kernels(kernels))
             }),
         };
         for rows in [32, 8, batch].map(|rows| rows.min(batch).min(context)) {
-            part.encode(model, stage, &first_tokens(1, rows))?;
+            part.encode(model, stage, &first_tokens(rows))?;
         }
-        let several = |some: &usize| (2..=texts).contains(some);
-        for texts in [2, 9, texts].into_iter().filter(several) {
-            part.encode(model, stage, &first_tokens(texts, 1))?;
+        // As many rows of next tokens as there may be, whether they are a draft's or other texts'.
+        for rows in [2, 9, next].map(|rows| rows.min(next)) {
+            part.encode(model, stage, &first_next_tokens(rows, texts, context))?;
         }
-        let token = first_tokens(1, 1);
+        let token = first_tokens(1);
         let (_, dispatches) = part.encode(model, stage, &token)?;
         if options.replay {
             part.sequence = Some(DispatchSequence::new(device, dispatches)?);
@@ -75,7 +83,7 @@ impl Part {
         // What the sequence keeps is right for these rows only. They come alone, so no earlier pass still executes it.
         let is_single = (plan.start, plan.rows()) == (0, 1)
             && matches!(plan.outputs, Outputs::Wanted(0))
-            && plan.runs[0].has_logits;
+            && plan.runs[0].logits == 1;
         let sequence = self.sequence.as_mut().filter(|_| is_single);
         let mut commands = self.queue.command_buffer()?;
         let mut encoder = commands.compute_command_encoder(DispatchType::Concurrent)?;
@@ -106,17 +114,31 @@ impl Part {
     }
 }
 
-/// A pass of the first `rows` tokens of each of these texts.
-fn first_tokens(texts: usize, rows: usize) -> Plan<'static> {
-    let run = |slot| Run {
+/// A pass of the first `rows` tokens of a prompt.
+fn first_tokens(rows: usize) -> Plan<'static> {
+    first_runs([(rows, 1)])
+}
+
+/// A pass of `rows` next tokens: one of each text, and a draft of the first text if there are not so many texts.
+fn first_next_tokens(rows: usize, texts: usize, context: usize) -> Plan<'static> {
+    let texts = rows.min(texts);
+    let first = (rows - texts + 1).min(context);
+    let rows = (0..texts).map(|slot| if slot == 0 { first } else { 1 });
+    first_runs(rows.map(|rows| (rows, rows)))
+}
+
+/// A pass of the first tokens of texts: how many, and after how many of the last of them logits are wanted.
+fn first_runs(runs: impl IntoIterator<Item = (usize, usize)>) -> Plan<'static> {
+    let runs = runs.into_iter().enumerate();
+    let runs = runs.map(|(slot, (rows, logits))| Run {
         slot,
         past: 0,
         rows,
-        has_logits: true,
-    };
+        logits,
+    });
     Plan {
         start: 0,
-        runs: (0..texts).map(run).collect(),
+        runs: runs.collect(),
         outputs: Outputs::Wanted(0),
     }
 }

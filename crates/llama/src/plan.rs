@@ -10,8 +10,25 @@ pub(super) struct Run {
     /// Tokens that the caches hold before.
     pub past: usize,
     pub rows: usize,
-    /// Whether the logits after its last token are wanted.
-    pub has_logits: bool,
+    /// After how many of its last tokens logits are wanted.
+    pub logits: usize,
+}
+
+impl Run {
+    /// Whether these are next tokens: one, or one and a draft behind it.
+    pub fn is_next(&self) -> bool {
+        self.rows == 1 || self.logits == self.rows
+    }
+
+    /// Each row by itself.
+    pub fn single_rows(self) -> impl Iterator<Item = Run> {
+        (0..self.rows).map(move |row| Run {
+            past: self.past + row,
+            rows: 1,
+            logits: usize::from(self.rows - row <= self.logits),
+            ..self
+        })
+    }
 }
 
 /// What one pass computes: rows of one text, or of several. The rows of a run follow those of the run before.
@@ -40,9 +57,9 @@ impl Plan<'_> {
         self.runs.iter().map(|run| run.rows).sum()
     }
 
-    /// Whether each row is of another text: texts that are decoded.
+    /// Whether all rows are of next tokens: texts that are decoded.
     pub fn is_decoding(&self) -> bool {
-        self.runs.iter().all(|run| run.rows == 1)
+        self.runs.iter().all(Run::is_next)
     }
 
     /// Each run with its first row.
@@ -56,18 +73,18 @@ impl Plan<'_> {
 
     /// The rows whose logits are wanted.
     pub fn wanted(&self) -> Vec<usize> {
-        let wanting = self.placed().filter(|(_, run)| run.has_logits);
-        wanting.map(|(first, run)| first + run.rows - 1).collect()
+        let wanted = |(first, run): (usize, Run)| first + run.rows - run.logits..first + run.rows;
+        self.placed().flat_map(wanted).collect()
     }
 }
 
-/// Divides runs among passes. Runs of one row come first, in a pass of their own; the others have at most `batch` rows a pass. Where
+/// Divides runs among passes. Next tokens come first, in a pass of their own; the others have at most `batch` rows a pass. Where
 /// a longer run is cut depends on nothing but its own length.
 pub(super) fn passes(runs: &[Run], batch: usize) -> Vec<Vec<Run>> {
-    let (single, long): (Vec<Run>, Vec<Run>) = runs.iter().partition(|run| run.rows == 1);
+    let (next, long): (Vec<Run>, Vec<Run>) = runs.iter().partition(|run| run.is_next());
     let mut passes = Vec::new();
-    if !single.is_empty() {
-        passes.push(single);
+    if !next.is_empty() {
+        passes.push(next);
     }
     let (mut open, mut free) = (Vec::new(), batch);
     for piece in long.iter().flat_map(|run| pieces(run, batch)) {
@@ -92,7 +109,11 @@ fn pieces(run: &Run, batch: usize) -> impl Iterator<Item = Run> {
         Run {
             past: run.past + start,
             rows,
-            has_logits: run.has_logits && start + rows == run.rows,
+            logits: if start + rows == run.rows {
+                run.logits
+            } else {
+                0
+            },
             ..run
         }
     })
@@ -102,29 +123,29 @@ fn pieces(run: &Run, batch: usize) -> impl Iterator<Item = Run> {
 mod tests {
     use super::{Run, passes};
 
-    fn run(slot: usize, past: usize, rows: usize, has_logits: bool) -> Run {
+    fn run(slot: usize, past: usize, rows: usize, logits: usize) -> Run {
         Run {
             slot,
             past,
             rows,
-            has_logits,
+            logits,
         }
     }
 
     #[test]
-    fn single_rows_come_first_and_long_runs_are_cut() {
+    fn next_tokens_come_first_and_long_runs_are_cut() {
         let runs = [
-            run(0, 5, 10, true),
-            run(1, 7, 1, true),
-            run(2, 0, 3, true),
-            run(3, 9, 1, true),
+            run(0, 5, 10, 1),
+            run(1, 7, 1, 1),
+            run(2, 0, 3, 1),
+            run(3, 9, 3, 3),
         ];
         let expected = [
-            vec![run(1, 7, 1, true), run(3, 9, 1, true)],
-            vec![run(0, 5, 4, false)],
-            vec![run(0, 9, 4, false)],
-            vec![run(0, 13, 2, true)],
-            vec![run(2, 0, 3, true)],
+            vec![run(1, 7, 1, 1), run(3, 9, 3, 3)],
+            vec![run(0, 5, 4, 0)],
+            vec![run(0, 9, 4, 0)],
+            vec![run(0, 13, 2, 1)],
+            vec![run(2, 0, 3, 1)],
         ];
         assert_eq!(passes(&runs, 4), expected);
         let together = [vec![runs[1], runs[3]], vec![runs[0], runs[2]]];

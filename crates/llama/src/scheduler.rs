@@ -252,7 +252,7 @@ impl<R: Reader> Scheduler<R> {
             .is_some_and(|text| position >= text.prompt && position + 1 == text.tokens.len())
     }
 
-    /// One token of each text that has its prompt.
+    /// One token of each text that has its prompt, or more if drafts are right.
     fn decode(&mut self) {
         let mut decoding = self.seated();
         decoding.retain(|&slot| self.is_decoding(slot));
@@ -260,7 +260,19 @@ impl<R: Reader> Scheduler<R> {
             self.make_room(slot);
         }
         decoding.retain(|&slot| self.slots[slot].is_some());
-        let feeds: Vec<(usize, usize)> = decoding.into_iter().map(|slot| (slot, 1)).collect();
+        // Tokens that are computed in vain hold up all texts.
+        let most = self.batch.draft_tokens() / decoding.len().max(1);
+        let feeds = decoding.iter().filter_map(|&slot| {
+            let text = self.slots[slot].as_ref()?;
+            let &next = text.tokens.last()?;
+            let mut draft = text.generator.draft(&self.batch, slot, next, most);
+            // No text makes room for a draft.
+            if self.batch.reserve(slot, 1 + draft.len()).is_err() {
+                draft.clear();
+            }
+            Some(Feed::next(slot, next, draft))
+        });
+        let feeds: Vec<Feed> = feeds.collect();
         if !feeds.is_empty() {
             self.feed(&feeds);
         }
@@ -302,7 +314,7 @@ impl<R: Reader> Scheduler<R> {
             let rows = self.next_rows(slot);
             if rows <= free {
                 free -= rows;
-                feeds.push((slot, rows));
+                feeds.extend(self.next_of(slot, rows));
             } else {
                 // Those behind wait, too.
                 free = 0;
@@ -325,41 +337,47 @@ impl<R: Reader> Scheduler<R> {
         }
     }
 
-    /// Feeds the next tokens, as many as said, to the texts of these slots.
-    fn feed(&mut self, feeds: &[(usize, usize)]) {
-        let texts = feeds.iter().filter_map(|&(slot, count)| {
-            let tokens = &self.slots[slot].as_ref()?.tokens;
-            let position = self.batch.position(slot);
-            Some(Feed {
-                slot,
-                tokens: &tokens[position..position + count],
-                has_logits: position + count == tokens.len(),
-            })
-        });
-        let texts: Vec<Feed<'_>> = texts.collect();
-        match (self.batch.feed(&texts), feeds) {
-            (Ok(()), _) => feeds.iter().for_each(|&(slot, _)| self.fed(slot)),
-            (Err(error), &[(slot, _)]) => self.end(slot, Err(error)),
+    /// The next `count` tokens of a text, or of its prompt.
+    fn next_of(&self, slot: usize, count: usize) -> Option<Feed> {
+        let tokens = &self.slots[slot].as_ref()?.tokens;
+        let position = self.batch.position(slot);
+        Some(Feed {
+            slot,
+            tokens: tokens[position..position + count].to_vec(),
+            logits: usize::from(position + count == tokens.len()),
+        })
+    }
+
+    fn feed(&mut self, feeds: &[Feed]) {
+        match (self.batch.feed(feeds), feeds) {
+            (Ok(()), _) => feeds.iter().for_each(|feed| self.fed(feed.slot)),
+            (Err(error), [feed]) => self.end(feed.slot, Err(error)),
             // One of them fails again, or none.
-            (Err(_), _) => feeds.iter().for_each(|feed| self.feed(&[*feed])),
+            (Err(_), _) => feeds.chunks(1).for_each(|feed| self.feed(feed)),
         }
     }
 
     /// Goes on with a text whose next tokens the slot holds now.
     fn fed(&mut self, slot: usize) {
-        self.batch.publish(slot);
         let Some(text) = &mut self.slots[slot] else {
             return;
         };
         if self.batch.position(slot) < text.tokens.len() {
+            self.batch.publish(slot);
             return;
         }
         let reader = &mut text.reader;
         let next = text
             .generator
-            .next(&self.batch, slot, |piece| reader.piece(piece));
+            .next(&mut self.batch, slot, |piece| reader.piece(piece));
+        self.batch.publish(slot);
         match next {
-            Ok(ControlFlow::Continue(token)) => text.tokens.push(token),
+            Ok(ControlFlow::Continue(token)) => {
+                // The slot holds what became of a draft, too.
+                let known = text.tokens.len();
+                text.tokens.extend(&self.batch.held(slot)[known..]);
+                text.tokens.push(token);
+            }
             Ok(ControlFlow::Break(stop)) => self.end(slot, Ok(stop)),
             Err(error) => self.end(slot, Err(error)),
         }

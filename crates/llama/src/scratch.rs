@@ -7,7 +7,7 @@ use metal_bridge::{Buffer, Device, StorageMode};
 /// Activations of one batch, each `[batch, ...]` of f32, and the buffers that the CPU writes or reads.
 #[derive(Debug)]
 pub(super) struct Scratch {
-    /// Tokens to be computed, as many as the contexts of all texts hold: u32, shared.
+    /// Tokens to be computed: u32, shared.
     pub tokens: Buffer,
     /// The residual stream: `width` elements a row.
     pub hidden: Buffer,
@@ -27,7 +27,7 @@ pub(super) struct Scratch {
     pub up: Buffer,
     /// What mixtures of experts need besides.
     pub experts: Option<ExpertScratch>,
-    /// The logits of as many rows as there are texts: f32, shared.
+    /// The logits of next tokens: f32, shared.
     pub logits: Buffer,
     /// The token of the largest logit of each: u32, shared.
     pub best: Buffer,
@@ -47,12 +47,13 @@ pub(super) struct ExpertScratch {
 }
 
 impl Scratch {
+    /// For so many tokens to be computed, in passes of `batch` rows at most, with the logits of so many of them.
     pub fn new(
         device: &Device,
         config: &ModelConfig,
-        texts: usize,
-        context: usize,
+        tokens: usize,
         batch: usize,
+        logits: usize,
     ) -> Result<Self> {
         // A product that is too large for a buffer is refused as one.
         let buffer = |count: usize, mode| {
@@ -71,7 +72,7 @@ impl Scratch {
             })
         });
         Ok(Self {
-            tokens: buffer(context.saturating_mul(texts), StorageMode::Shared)?,
+            tokens: buffer(tokens, StorageMode::Shared)?,
             hidden: rows(config.width)?,
             normed: rows(config.width)?,
             queries: rows(config.query_width())?,
@@ -81,8 +82,11 @@ impl Scratch {
             gate: rows(used.saturating_mul(config.feed_forward))?,
             up: rows(used.saturating_mul(config.feed_forward))?,
             experts: experts.transpose()?,
-            logits: buffer(config.vocabulary.saturating_mul(texts), StorageMode::Shared)?,
-            best: buffer(texts, StorageMode::Shared)?,
+            logits: buffer(
+                config.vocabulary.saturating_mul(logits),
+                StorageMode::Shared,
+            )?,
+            best: buffer(logits, StorageMode::Shared)?,
         })
     }
 }

@@ -91,8 +91,8 @@ impl Session {
     pub fn feed(&mut self, tokens: &[u32]) -> Result<()> {
         self.batch.feed(&[Feed {
             slot: SLOT,
-            tokens,
-            has_logits: true,
+            tokens: tokens.to_vec(),
+            logits: 1,
         }])
     }
 
@@ -128,7 +128,7 @@ impl Session {
     ///
     /// [`Error::NoTokens`] as for [`logits`](Self::logits), [`Error::Sampling`] if no logit is a finite number.
     pub fn sample(&self, sampler: &mut Sampler) -> Result<u32> {
-        self.batch.sample(SLOT, sampler)
+        self.batch.sample(SLOT, self.position(), sampler)
     }
 
     /// How likely the model finds `token` as the next one, and the `count` tokens that it finds likeliest.
@@ -138,11 +138,12 @@ impl Session {
     /// [`Error::NoTokens`] as for [`logits`](Self::logits), [`Error::NoSuchToken`], and [`Error::Sampling`] if the
     /// token's logit is not a finite number.
     pub fn log_probabilities(&self, token: u32, count: usize) -> Result<LogProbabilities> {
-        self.batch.log_probabilities(SLOT, token, count)
+        let position = self.position();
+        self.batch.log_probabilities(SLOT, position, token, count)
     }
 
     /// Its batch, and its slot there.
-    pub(super) fn slot(&self) -> (&Batch, usize) {
-        (&self.batch, SLOT)
+    pub(super) fn slot(&mut self) -> (&mut Batch, usize) {
+        (&mut self.batch, SLOT)
     }
 }

@@ -27,6 +27,10 @@ pub struct Metrics {
     pub waiting: Count,
     /// How often a text made room for others.
     pub preempted: Count,
+    /// Tokens of drafts that were computed.
+    pub drafted: Count,
+    /// Those that became part of a text.
+    pub accepted: Count,
     /// Pages of the caches.
     pub pages: Count,
     /// Those that texts have.
@@ -158,6 +162,18 @@ impl Display for Metrics {
                 TOTAL,
                 "How often a text made room for others.",
                 &self.preempted,
+            ),
+            (
+                "draft_tokens_total",
+                TOTAL,
+                "Tokens of drafts that were computed.",
+                &self.drafted,
+            ),
+            (
+                "accepted_draft_tokens_total",
+                TOTAL,
+                "Tokens of drafts that became part of a text.",
+                &self.accepted,
             ),
             (
                 "cache_pages",

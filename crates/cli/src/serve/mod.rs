@@ -129,10 +129,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         cache: arguments.cache_tokens,
         ..arguments.session.options()
     };
-    // Its dispatches have no position of a text to go on with, and its cache is its own.
+    // Its dispatches have no position of a text to go on with, its cache is its own, and no token comes next.
     let embedding = SessionOptions {
         replay: false,
         cache: None,
+        draft_tokens: 0,
         ..options
     };
     let scheduler = Scheduler::new(&model, slots, &options).map_err(Failure::new)?;

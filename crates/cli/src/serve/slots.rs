@@ -187,6 +187,9 @@ fn generate(
         metrics.running.set(scheduler.running());
         metrics.waiting.set(scheduler.waiting());
         metrics.preempted.set(scheduler.preempted() as usize);
+        let counts = scheduler.counts();
+        metrics.drafted.set(counts.drafted as usize);
+        metrics.accepted.set(counts.accepted as usize);
         let (used, _) = scheduler.pages();
         metrics.used_pages.set(used);
     }

@@ -160,22 +160,29 @@ mod with_a_metal {
     /// barrier.
     #[test]
     fn the_order_of_unordered_dispatches_does_not_matter() {
-        let story = |shuffle: Option<&str>, replay: bool| {
-            let mut command = command(&["generate", "-m", MODEL, "-n", "24", "Once upon a time"]);
-            command.args(replay.then_some("--replay"));
+        // It repeats itself, so there are drafts.
+        let prompt = "Once upon a time, once upon a time, once upon";
+        let story = |shuffle: Option<&str>, option: Option<&str>| {
+            let mut command = command(&["generate", "-m", MODEL, "-n", "24", prompt]);
+            command.args(option);
             if let Some(seed) = shuffle {
                 command.env("SOFTWARE_METAL_SHUFFLE", seed);
             }
             let output = command.output().unwrap();
             assert_code(&output, 0);
-            assert!(text(&output.stderr).contains(" us a decoded token, to encode and commit"));
+            let summary = text(&output.stderr);
+            assert!(summary.contains(" us a decoded token, to encode and commit"));
+            let has_drafts = summary.contains("tokens accepted");
+            assert_eq!(has_drafts, option == Some(DRAFTS), "{summary}");
             output.stdout
         };
-        let expected = story(None, false);
-        assert_eq!(text(&story(None, true)), text(&expected));
-        for (seed, replay) in [("1", false), ("2", true), ("3", false), ("4", true)] {
-            let shuffled = story(Some(seed), replay);
-            assert_eq!(text(&shuffled), text(&expected), "seed {seed}, {replay}");
+        const DRAFTS: &str = "--draft-tokens=6";
+        let (replayed, drafted) = (Some("--replay"), Some(DRAFTS));
+        let expected = story(None, None);
+        assert_eq!(text(&story(None, replayed)), text(&expected));
+        for (seed, option) in [("1", None), ("2", replayed), ("3", drafted), ("4", drafted)] {
+            let shuffled = story(Some(seed), option);
+            assert_eq!(text(&shuffled), text(&expected), "seed {seed}, {option:?}");
         }
     }
 

@@ -141,7 +141,7 @@ impl Server {
             .args(["serve", "-m", MODEL, "--port", "0", "--deterministic"])
             .args(["--slots", "3", "--queue", "4", "--batch", "16", "-c", "96"])
             // Not enough for three whole contexts.
-            .args(["--cache-tokens", "160"])
+            .args(["--cache-tokens", "160", "--draft-tokens", "6"])
             .env_remove("METAL_BRIDGE_API_KEY")
             .stdout(Stdio::piped());
         let mut child = command.spawn().map_err(|error| error.to_string())?;

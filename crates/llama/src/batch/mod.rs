@@ -1,19 +1,19 @@
 //! [`Batch`]: texts in the making that are computed together.
 
+mod logits;
 mod seating;
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use crate::counts::Counts;
 use crate::error::{Error, Result};
-use crate::log_probability::LogProbabilities;
 use crate::model::Model;
 use crate::options::SessionOptions;
 use crate::pages::{Pages, Table};
 use crate::part::Part;
 use crate::plan::{Outputs, Plan, Run, passes};
 use crate::running::Running;
-use crate::sampling::{Sampler, SamplingError};
 use crate::scratch::Scratch;
 use metal_bridge::devices::Communicator;
 use metal_bridge::memory::Memory;
@@ -35,6 +35,7 @@ pub(super) struct Batch {
     context: usize,
     /// The most rows of a pass of prompts.
     rows: usize,
+    draft_tokens: usize,
     slots: Vec<Slot>,
     pages: Pages,
     counts: Counts,
@@ -51,17 +52,30 @@ struct Slot {
     has_new_table: bool,
     /// Whether pages of other texts may take the place of its own.
     shares: bool,
-    /// The row of the scratch buffers that holds the logits of the last token.
-    logits: Option<usize>,
+    /// The rows of the scratch buffers that hold the logits after the last tokens.
+    logits: Range<usize>,
 }
 
 /// Tokens for the text of a slot.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Feed<'a> {
+#[derive(Clone, Debug)]
+pub(super) struct Feed {
     pub slot: usize,
-    pub tokens: &'a [u32],
-    /// Whether the logits after the last token are wanted.
-    pub has_logits: bool,
+    pub tokens: Vec<u32>,
+    /// After how many of the last tokens logits are wanted: after all if they are a next token and its draft.
+    pub logits: usize,
+}
+
+impl Feed {
+    /// A next token and the draft behind it.
+    pub fn next(slot: usize, token: u32, draft: Vec<u32>) -> Self {
+        let tokens = [vec![token], draft].concat();
+        let logits = tokens.len();
+        Self {
+            slot,
+            tokens,
+            logits,
+        }
+    }
 }
 
 impl Batch {
@@ -120,6 +134,7 @@ impl Batch {
             communicator,
             context,
             rows: options.batch,
+            draft_tokens: options.draft_tokens,
             slots: vec![Slot::default(); slots],
             pages: Pages::new(pages),
             counts: Counts::default(),
@@ -159,31 +174,36 @@ impl Batch {
         self.rows
     }
 
+    /// The most tokens of all drafts in a pass.
+    pub fn draft_tokens(&self) -> usize {
+        self.draft_tokens
+    }
+
     /// Adds tokens to texts, each of another slot, in as few passes as they need, and waits for all. Then there are the logits of these
     /// texts, and of no others. After an error each slot holds what it held before, without logits.
-    pub fn feed(&mut self, feeds: &[Feed<'_>]) -> Result<()> {
+    pub fn feed(&mut self, feeds: &[Feed]) -> Result<()> {
         for feed in feeds {
-            self.check(self.position(feed.slot), feed.tokens)?;
+            self.check(self.position(feed.slot), &feed.tokens)?;
         }
         for feed in feeds {
             self.reserve(feed.slot, feed.tokens.len())?;
             self.write_table(feed.slot)?;
         }
         self.forget_logits();
+        let runs = feeds.iter().map(|feed| Run {
+            slot: feed.slot,
+            past: self.position(feed.slot),
+            rows: feed.tokens.len(),
+            logits: feed.logits,
+        });
         // As the passes take them.
-        let (single, long): (Vec<&Feed<'_>>, Vec<&Feed<'_>>) =
-            feeds.iter().partition(|feed| feed.tokens.len() == 1);
+        let (next, long): (Vec<_>, Vec<_>) = runs.zip(feeds).partition(|(run, _)| run.is_next());
         let (mut runs, mut tokens) = (Vec::new(), 0);
-        for feed in single.into_iter().chain(long) {
+        for (run, feed) in next.into_iter().chain(long) {
             self.tokens()
-                .wait_copy_from_slice(tokens * size_of::<u32>(), feed.tokens)?;
+                .wait_copy_from_slice(tokens * size_of::<u32>(), &feed.tokens)?;
             tokens += feed.tokens.len();
-            runs.push(Run {
-                slot: feed.slot,
-                past: self.position(feed.slot),
-                rows: feed.tokens.len(),
-                has_logits: feed.has_logits,
-            });
+            runs.push(run);
         }
         let (mut running, mut outcome) = (Running::default(), Ok(()));
         let (mut start, mut logits) = (0, 0);
@@ -204,10 +224,12 @@ impl Batch {
         // Nothing may still run when the caller tries again.
         outcome.and(running.wait())?;
         for feed in feeds {
-            self.slots[feed.slot].held.extend(feed.tokens);
+            self.slots[feed.slot].held.extend(&feed.tokens);
         }
-        for (row, run) in runs.iter().filter(|run| run.has_logits).enumerate() {
-            self.slots[run.slot].logits = Some(row);
+        let mut rows = 0;
+        for run in runs {
+            self.slots[run.slot].logits = rows..rows + run.logits;
+            rows += run.logits;
         }
         Ok(())
     }
@@ -219,7 +241,7 @@ impl Batch {
         let logits = self.feed_with_rows(slot, tokens, vocabulary, |rows| Outputs::All(rows))?;
         let last = &logits[(tokens.len() - 1) * vocabulary..];
         self.outputs().logits.wait_copy_from_slice(0, last)?;
-        self.slots[slot].logits = Some(0);
+        self.slots[slot].logits = 0..1;
         Ok(logits)
     }
 
@@ -252,7 +274,7 @@ impl Batch {
                 slot,
                 past: self.position(slot) + start,
                 rows,
-                has_logits: true,
+                logits: 1,
             };
             let plan = Plan {
                 start,
@@ -267,49 +289,6 @@ impl Batch {
         }
         self.slots[slot].held.extend(tokens);
         Ok(values)
-    }
-
-    /// The logits of a slot's next token. [`Error::NoTokens`] if the last feed did not bring any.
-    pub fn logits(&self, slot: usize) -> Result<Vec<f32>> {
-        let row = self.row(slot)?;
-        let mut logits = vec![0.0; self.model.config().vocabulary];
-        let offset = row * logits.len() * size_of::<f32>();
-        self.outputs()
-            .logits
-            .wait_copy_to_slice(offset, &mut logits)?;
-        Ok(logits)
-    }
-
-    /// Chooses the next token of a slot, and does not add it.
-    pub fn sample(&self, slot: usize, sampler: &mut Sampler) -> Result<u32> {
-        let row = self.row(slot)?;
-        let logits = self.outputs().logits.wait_read::<f32>()?;
-        let logits = self.row_of(&logits, row);
-        if sampler.is_greedy() {
-            let best = self.outputs().best.wait_read::<u32>()?[row];
-            // Infinity is the GPU's best: then the sampler looks through the others.
-            if logits
-                .get(best as usize)
-                .is_some_and(|logit| logit.is_finite())
-            {
-                return Ok(best);
-            }
-        }
-        Ok(sampler.sample(logits)?)
-    }
-
-    /// How likely `token` is as the next one of a slot, and the `count` likeliest tokens.
-    pub fn log_probabilities(
-        &self,
-        slot: usize,
-        token: u32,
-        count: usize,
-    ) -> Result<LogProbabilities> {
-        let row = self.row(slot)?;
-        self.check_token(token)?;
-        let logits = self.outputs().logits.wait_read::<f32>()?;
-        let found = LogProbabilities::of(self.row_of(&logits, row), token, count);
-        Ok(found.ok_or(SamplingError::NoLogits)?)
     }
 
     /// Checks tokens that are to follow `position` others.
@@ -334,19 +313,6 @@ impl Batch {
             true => Ok(()),
             false => Err(Error::NoSuchToken { token, vocabulary }),
         }
-    }
-
-    fn forget_logits(&mut self) {
-        self.slots.iter_mut().for_each(|slot| slot.logits = None);
-    }
-
-    fn row(&self, slot: usize) -> Result<usize> {
-        self.slots[slot].logits.ok_or(Error::NoTokens)
-    }
-
-    fn row_of<'a>(&self, logits: &'a [f32], row: usize) -> &'a [f32] {
-        let vocabulary = self.model.config().vocabulary;
-        &logits[row * vocabulary..][..vocabulary]
     }
 
     /// Where the first device reads tokens.

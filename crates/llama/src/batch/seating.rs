@@ -40,7 +40,7 @@ impl Batch {
         let slot = &mut self.slots[slot];
         slot.held.extend(&tokens[..kept + part]);
         (slot.table, slot.shares) = (table, shares);
-        (slot.has_new_table, slot.logits) = (true, None);
+        (slot.has_new_table, slot.logits) = (true, 0..0);
         Ok(Some(kept + part))
     }
 
@@ -56,14 +56,15 @@ impl Batch {
         self.pages.end(slot.table, &slot.held, slot.shares);
     }
 
-    /// Forgets the tokens of a slot from `position` on; does nothing if there are none. For texts that were never published.
+    /// Forgets the tokens of a slot from `position` on, which were never published; does nothing if there are none.
     pub fn truncate(&mut self, slot: usize, position: usize) {
         let slot = &mut self.slots[slot];
         if position < slot.held.len() {
+            let left = slot.logits.len().saturating_sub(slot.held.len() - position);
+            slot.logits.end = slot.logits.start + left;
             slot.held.truncate(position);
             let pages = position.div_ceil(KV_PAGE_POSITIONS);
             self.pages.truncate(&mut slot.table, pages);
-            slot.logits = None;
         }
     }
 

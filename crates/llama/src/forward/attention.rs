@@ -47,7 +47,14 @@ impl Pass<'_> {
         }
         self.barrier()?;
         for (first, run) in plan.placed() {
-            self.attend(index, layer, first, &run)?;
+            // A token's sums do not depend on the draft behind it.
+            let pieces: Vec<Run> = match run.is_next() {
+                true => run.single_rows().collect(),
+                false => vec![run],
+            };
+            for piece in pieces {
+                self.attend(index, layer, first + piece.past - run.past, &piece)?;
+            }
         }
         self.barrier()?;
         let (output, norm) = (&layer.attention_output, &layer.attention_post_norm);

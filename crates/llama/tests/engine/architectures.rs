@@ -7,7 +7,7 @@ use crate::scheduler::{self, Listener};
 use crate::support::{device, relative_l2};
 use metal_bridge::Device;
 use metal_bridge::ops::KvElement;
-use metal_bridge_llama::{Model, Session, SessionOptions};
+use metal_bridge_llama::{Model, Scheduler, Session, SessionOptions};
 use metal_bridge_test_support::in_child_with;
 use safetensors::SafeTensors;
 
@@ -178,21 +178,29 @@ fn two_devices_share_layers_of_two_kinds() {
     );
 }
 
-/// Prompts of three lengths, one of them in several passes, beside each other and alone: where a row lies in a pass must matter nowhere.
+/// Prompts of three lengths, one of them in several passes, beside each other and with drafts, and alone: where a row lies in a pass must
+/// matter nowhere.
 #[test]
 fn texts_beside_each_other_are_those_that_they_are_alone() {
+    let options = SessionOptions {
+        draft_tokens: 9,
+        ..scheduler::options(12)
+    };
+    let mut accepted = 0;
     for name in ALL {
         let model = Model::load(&device(), path(name, "gguf")).unwrap();
         let tokens = &texts(name)[0].tokens;
-        let mut together = scheduler::scheduler(&model, 3, 12);
+        let mut together = Scheduler::new(&model, 3, &options).unwrap();
         let parts = [&tokens[..5], &tokens[2..], &tokens[1..12]];
         let texts = parts.map(|prompt| {
-            let (request, listener) = (scheduler::request(prompt.to_vec(), 6), Listener::default());
+            let (request, listener) =
+                (scheduler::request(prompt.to_vec(), 16), Listener::default());
             together.add(request.clone(), listener.clone());
             together.step();
             (request, listener)
         });
         scheduler::run(&mut together);
+        accepted += together.counts().accepted;
         for (request, listener) in &texts {
             let alone = scheduler::alone(&model, 12, request, listener);
             let what = format!("{name}, {} tokens", request.prompt.len());
@@ -212,4 +220,5 @@ fn texts_beside_each_other_are_those_that_they_are_alone() {
             epsilon = 1e-4
         );
     }
+    assert!(accepted > 0);
 }

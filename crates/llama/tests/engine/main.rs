@@ -21,4 +21,5 @@ mod reference;
 mod replay;
 mod scheduler;
 mod schemas;
+mod speculation;
 mod support;

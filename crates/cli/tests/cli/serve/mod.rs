@@ -222,6 +222,7 @@ fn texts_at_once_are_those_one_after_the_other() {
         ("slots", 2),
         ("texts_waiting", 0),
         ("preemptions_total", 0),
+        ("draft_tokens_total", 0),
         ("cache_pages", 32),
         ("time_to_first_token_seconds_count", 8),
         ("time_per_output_token_seconds_count", 2 * generated - 8),
