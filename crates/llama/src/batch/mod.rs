@@ -183,11 +183,7 @@ impl Batch {
     /// texts, and of no others. After an error each slot holds what it held before, without logits.
     pub fn feed(&mut self, feeds: &[Feed]) -> Result<()> {
         for feed in feeds {
-            self.check(self.position(feed.slot), &feed.tokens)?;
-        }
-        for feed in feeds {
-            self.reserve(feed.slot, feed.tokens.len())?;
-            self.write_table(feed.slot)?;
+            self.prepare(feed.slot, &feed.tokens)?;
         }
         self.forget_logits();
         let runs = feeds.iter().map(|feed| Run {
@@ -259,9 +255,7 @@ impl Batch {
         columns: usize,
         outputs: impl Fn(&Buffer) -> Outputs<'_>,
     ) -> Result<Vec<f32>> {
-        self.check(self.position(slot), tokens)?;
-        self.reserve(slot, tokens.len())?;
-        self.write_table(slot)?;
+        self.prepare(slot, tokens)?;
         self.forget_logits();
         self.tokens().wait_copy_from_slice(0, tokens)?;
         let batch = self.rows.min(tokens.len());
@@ -289,6 +283,13 @@ impl Batch {
         }
         self.slots[slot].held.extend(tokens);
         Ok(values)
+    }
+
+    /// Gives a text pages for tokens that can be computed.
+    fn prepare(&mut self, slot: usize, tokens: &[u32]) -> Result<()> {
+        self.check(self.position(slot), tokens)?;
+        self.reserve(slot, tokens.len())?;
+        self.write_table(slot)
     }
 
     /// Checks tokens that are to follow `position` others.

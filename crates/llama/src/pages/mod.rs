@@ -5,6 +5,7 @@ mod tests;
 
 use std::mem;
 
+use crate::error::Result;
 use metal_bridge::ops::KV_PAGE_POSITIONS;
 
 /// The pages of the caches, by their numbers (Kwon et al. 2023, arXiv:2309.06180).
@@ -57,10 +58,10 @@ impl Table {
 
 /// What is known of a text: whole pages, and then perhaps a part of one.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    pub table: Vec<u32>,
+struct Found {
+    table: Vec<u32>,
     /// A page, and how many of its tokens go on with the text.
-    pub part: Option<(u32, usize)>,
+    part: Option<(u32, usize)>,
 }
 
 impl Pages {
@@ -83,8 +84,62 @@ impl Pages {
         self.pages.len()
     }
 
+    /// Gives a new text the pages for `tokens`, and says how many of these the pages hold already: all but the last one at most, and none if
+    /// the text does not `share` pages. `copy` copies a page. `None` if fewer than `spare` pages would remain for others.
+    pub fn begin(
+        &mut self,
+        tokens: &[u32],
+        shares: bool,
+        spare: usize,
+        copy: impl FnOnce(u32, u32) -> Result<()>,
+    ) -> Result<Option<(Table, usize)>> {
+        let found = match tokens.split_last() {
+            Some((_, before)) if shares => self.find(before),
+            _ => Found::default(),
+        };
+        let mut table = self.share(&found.table);
+        let count = tokens.len().div_ceil(KV_PAGE_POSITIONS);
+        let missing = count - table.pages.len();
+        let kept = table.pages.len() * KV_PAGE_POSITIONS;
+        if self.unused() < missing + spare {
+            self.release_all(&table);
+            return Ok(None);
+        }
+        let part = match found.part {
+            None => Ok(0),
+            Some((page, length)) => self.begin_within(page, length, missing, &mut table, copy),
+        };
+        let part = part.inspect_err(|_| self.release_all(&table))?;
+        while table.pages.len() < count && self.extend(&mut table) {}
+        Ok(Some((table, kept + part)))
+    }
+
+    /// Puts a page behind a text's others whose first `length` tokens are those of a known page: that page itself if it has no others and no
+    /// text has it, or else a copy. Says how many tokens the text has by it. `missing` pages must remain for the text.
+    fn begin_within(
+        &mut self,
+        page: u32,
+        length: usize,
+        missing: usize,
+        table: &mut Table,
+        copy: impl FnOnce(u32, u32) -> Result<()>,
+    ) -> Result<usize> {
+        if self.tokens(page).len() == length && self.adopt(page, table) {
+            return Ok(length);
+        }
+        // So that nobody takes it meanwhile.
+        let source = self.share(&[page]);
+        let has_room = self.unused() >= missing && self.extend(table);
+        let copied = match (has_room, table.pages.last()) {
+            (true, Some(&to)) => copy(page, to).map(|()| length),
+            _ => Ok(0),
+        };
+        self.release_all(&source);
+        copied
+    }
+
     /// The pages that hold the longest known beginning of `tokens`.
-    pub fn find(&self, tokens: &[u32]) -> Found {
+    fn find(&self, tokens: &[u32]) -> Found {
         let mut found = Found::default();
         loop {
             let rest = &tokens[found.table.len() * KV_PAGE_POSITIONS..];
@@ -102,7 +157,7 @@ impl Pages {
     }
 
     /// Gives found pages to one text more.
-    pub fn share(&mut self, pages: &[u32]) -> Table {
+    fn share(&mut self, pages: &[u32]) -> Table {
         pages.iter().for_each(|&page| self.use_again(page));
         Table {
             pages: pages.to_vec(),
@@ -183,7 +238,7 @@ impl Pages {
 
     /// Gives a text the page behind its others that it found, so that it can write to it: nobody finds the page any more. Whether that is
     /// possible: not if a text has the page, or pages are behind it.
-    pub fn adopt(&mut self, page: u32, table: &mut Table) -> bool {
+    fn adopt(&mut self, page: u32, table: &mut Table) -> bool {
         let is_possible = self.is_leaf_without_users(page);
         if is_possible {
             self.forget(page);
