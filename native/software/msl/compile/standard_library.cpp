@@ -12,8 +12,9 @@ namespace {
 
 constexpr const char *file_name = "/stdlib.pch";
 
+// Another linker leaves it as it is.
 std::string key_of(const std::string &variant) {
-    return "stdlib-" + Hash().add(Toolchain::shared().fingerprint).add(variant).digest();
+    return "stdlib-" + Hash().add(Toolchain::shared().compiler_fingerprint).add(variant).digest();
 }
 
 // What `arguments` make of a header. No time stamps: the same headers give the same file, whoever compiles them.

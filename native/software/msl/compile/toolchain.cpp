@@ -128,14 +128,17 @@ Toolchain find_toolchain() {
     toolchain.prefers_widest_registers = facts.macros.find("__AVX512VBMI2__") != std::string::npos;
     toolchain.linker = std::move(facts.link_command);
     toolchain.optimization = optimization_level();
-    Hash hash;
-    hash.add(smtl_embedded_translator).add(facts.macros);
-    for (const std::string &word : toolchain.linker) hash.add(word);
+    Hash compiler, whole;
+    compiler.add(smtl_embedded_translator).add(facts.macros);
     for (const smtl_math_mode mode : {SMTL_MATH_SAFE, SMTL_MATH_FAST}) {
         for (const bool sanitize : {false, true})
-            for (const std::string &word : toolchain.compile_arguments({mode, false, sanitize, false})) hash.add(word);
+            for (const std::string &word : toolchain.compile_arguments({mode, false, sanitize, false}))
+                compiler.add(word);
     }
-    toolchain.fingerprint = hash.digest();
+    toolchain.compiler_fingerprint = compiler.digest();
+    whole.add(toolchain.compiler_fingerprint);
+    for (const std::string &word : toolchain.linker) whole.add(word);
+    toolchain.fingerprint = whole.digest();
     toolchain.server =
         std::make_shared<ForkServer>(toolchain.clang, [clang = toolchain.clang, headers = toolchain.headers] {
             return server_library(clang, headers);

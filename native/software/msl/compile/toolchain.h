@@ -34,7 +34,8 @@ struct Dialect {
 struct Toolchain {
     std::string clang;  // path of the program; empty: none found
     int version = 0;
-    std::string fingerprint;  // of its version, the processor, our headers and the translator
+    std::string compiler_fingerprint;  // of its version, the processor, our headers and the translator
+    std::string fingerprint;  // of these and the linker
     std::string headers;  // folder of the unpacked headers
     std::string resources;  // folder of the compiler's own headers
     std::string optimization;  // -O1 to -O3

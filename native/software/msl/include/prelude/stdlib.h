@@ -17,6 +17,7 @@
 #include "arguments.h"
 #include "logging.h"
 #include "reflection.h"
+#include "types.h"
 
 #include <smtl/commands.h>
 #include <smtl/entry.h>
