@@ -105,7 +105,8 @@ fn byte_pairs_agree_with_their_reference() {
 
 #[test]
 fn long_runs_are_encoded_as_short_ones_are() {
-    const LENGTH: usize = 3_000_000;
+    // A matcher that backtracks gives up after a million steps.
+    const LENGTH: usize = 1_200_000;
     let vectors = vectors();
     for tokenizer in [byte_pair("llama-bpe", &vectors).unwrap(), shipped()] {
         for text in [
