@@ -1,10 +1,10 @@
 //! The folders of `src/` use only those below them, and no package has a circle of folders.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use crate::imports::{Imports, circle};
-use crate::sources::Sources;
-use crate::{crate_sources, packages};
+use crate::{IMPORTS, crate_sources};
 
 /// Folder of `src/`, and the folders that it may use. What stands in `src/` itself is named by its file.
 const LAYERS: [(&str, &[&str]); 14] = [
@@ -48,15 +48,15 @@ fn forbidden(imports: &Imports) -> Vec<String> {
 
 #[test]
 fn layers_use_only_what_is_below_them() {
-    let forbidden = forbidden(&Imports::of(&crate_sources()));
+    let forbidden = forbidden(&IMPORTS["src"]);
     assert!(forbidden.is_empty(), "{}", forbidden.join("\n"));
 }
 
 #[test]
 fn no_folders_import_each_other_in_a_circle() {
     let mut uses = 0;
-    for (package, sources) in packages() {
-        let folders = Imports::of(&sources).between(|file| layer(file).into());
+    for (package, imports) in IMPORTS.iter() {
+        let folders = imports.between(|file| layer(file).into());
         uses += folders.edges().count();
         assert_eq!(circle(&folders), None, "{package}");
     }
@@ -65,25 +65,25 @@ fn no_folders_import_each_other_in_a_circle() {
 
 #[test]
 fn a_circle_of_folders_is_seen() {
-    let folders = Imports::of(&looking_upwards()).between(|file| layer(file).into());
+    let folders = LOOKING_UPWARDS.between(|file| layer(file).into());
     let mut circle = circle(&folders).expect("a circle");
     circle.sort();
     assert_eq!(circle, ["memory", "metal"].map(Path::new));
 }
 
-/// The sources, with a file of `metal` that uses the layer above it.
-fn looking_upwards() -> Sources {
+/// What the sources import, with a file of `metal` that uses the layer above it.
+static LOOKING_UPWARDS: LazyLock<Imports> = LazyLock::new(|| {
     let mut sources = crate_sources();
     sources.change(
         "metal/access.rs",
         "use super::slots::QueuePosition;",
         |line| format!("{line}\ntype Above = crate::memory::Batch<'static>;"),
     );
-    sources
-}
+    Imports::of(&sources)
+});
 
 #[test]
 fn a_look_upwards_is_seen() {
-    let forbidden = forbidden(&Imports::of(&looking_upwards()));
+    let forbidden = forbidden(&LOOKING_UPWARDS);
     assert_eq!(forbidden, ["metal/access.rs uses memory/batch.rs"]);
 }

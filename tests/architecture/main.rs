@@ -13,9 +13,10 @@ mod sizes;
 mod sources;
 mod words;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use imports::{Imports, circle};
 use sources::Sources;
@@ -37,13 +38,19 @@ fn packages() -> Vec<(String, Sources)> {
         .collect()
 }
 
+/// What the files of each package import, behind its folder. Parsing takes seconds, and several tests ask.
+static IMPORTS: LazyLock<BTreeMap<String, Imports>> = LazyLock::new(|| {
+    let packages = packages().into_iter();
+    let imports = packages.map(|(folder, sources)| (folder, Imports::of(&sources)));
+    imports.collect()
+});
+
 #[test]
 fn no_files_import_each_other_in_a_circle() {
     let mut uses = 0;
-    for (folder, sources) in packages() {
-        let imports = Imports::of(&sources);
+    for (folder, imports) in IMPORTS.iter() {
         uses += imports.edges().count();
-        assert_eq!(circle(&imports), None, "{folder}");
+        assert_eq!(circle(imports), None, "{folder}");
     }
     assert!(uses > 300, "the reader sees {uses} imports only");
 }
