@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char *file_name = "/stdlib.pch";
 
-// Another linker leaves it as it is.
+// Another linker leaves it as it is, and so does another level of optimisation.
 std::string key_of(const std::string &variant) {
     return "stdlib-" + Hash().add(Toolchain::shared().compiler_fingerprint).add(variant).digest();
 }

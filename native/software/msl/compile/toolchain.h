@@ -35,7 +35,7 @@ struct Toolchain {
     std::string clang;  // path of the program; empty: none found
     int version = 0;
     std::string compiler_fingerprint;  // of its version, the processor, our headers and the translator
-    std::string fingerprint;  // of these and the linker
+    std::string fingerprint;  // of these, the optimisation and the linker
     std::string headers;  // folder of the unpacked headers
     std::string resources;  // folder of the compiler's own headers
     std::string optimization;  // -O1 to -O3
