@@ -9,6 +9,7 @@
 #include "passes/checks/keywords.h"
 #include "passes/checks/recursion.h"
 #include "passes/checks/refusals.h"
+#include "passes/checks/unended_types.h"
 #include "passes/components.h"
 #include "passes/exported_functions.h"
 #include "passes/spaces/conditionals.h"
@@ -80,6 +81,11 @@ Translation translate(std::string_view preprocessed, Purpose purpose, Exports ex
     // All else that could be found would follow from it.
     if (std::optional<Problem> problem = source.find_open_bracket()) {
         translation.problems = {std::move(*problem)};
+        return translation;
+    }
+    // The same.
+    if (find_unended_types(source)) {
+        translation.problems = source.problems();
         return translation;
     }
     run_passes(source, translation, exports);

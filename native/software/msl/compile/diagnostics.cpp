@@ -210,6 +210,21 @@ std::string without_own_checks(std::string text) {
     return text;
 }
 
+// Components are properties (include/msl/swizzle.h), and clang names the functions that assign them.
+std::string without_setters(std::string text) {
+    constexpr std::array<std::string_view, 2> calls = {"no matching member function for call to 'put_",
+                                                       "'this' argument to member function 'put_"};
+    for (const std::string_view call : calls) {
+        const std::size_t begin = text.find(call), name = begin + call.size(), end = text.find('\'', name);
+        if (begin == std::string::npos || end == std::string::npos) continue;
+        const std::string components = text.substr(name, end - name);
+        return text.substr(0, begin) + "'" + components +
+               "' is not assignable: the vector is constant or was computed (a component of a swizzle is one), or the "
+               "value has another type";
+    }
+    return text;
+}
+
 // Clang writes address spaces as OpenCL's, and speaks of its own C++.
 std::string in_metals_words(std::string text) {
     constexpr std::array<std::array<std::string_view, 2>, 9> names = {
@@ -224,7 +239,7 @@ std::string in_metals_words(std::string text) {
          {"variable length arrays in C++ are a Clang extension",
           "the length of an array must be a constant expression"}}};
     for (const auto &[clangs, metals] : names) text = replace_all(std::move(text), clangs, metals);
-    return with_vector_names(without_own_checks(std::move(text)));
+    return with_vector_names(without_setters(without_own_checks(std::move(text))));
 }
 
 }  // namespace
@@ -262,7 +277,8 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
         if (line.find(": note: built-in candidate ") != std::string::npos) continue;
         const bool trail = line.starts_with("In file included from ");
         Message message = trail ? Message() : parse(line);
-        if (message.location.file == surroundings_name) continue;
+        // Clang calls text that a macro of the library's has put together by the second name.
+        if (message.location.file == surroundings_name || message.location.file == "<scratch space>") continue;
         std::size_t behind = 0;
         if (message.location.file == end_of_source_name) {
             const LastToken last = last_token(compiled);

@@ -1,5 +1,6 @@
 #include "components.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -51,6 +52,34 @@ Index component_begin(const Source &source, Index assignment) {
     for (const char *before : {";", "{", "}", "(", ")", ",", ":", "=", "else", "do"})
         if (source[i - 1].is(before)) return i;
     return assignment;
+}
+
+// The components of components, `yw` of `v.xyzw.yw`; empty if there are none.
+std::string composed(std::string_view of, std::string_view components) {
+    std::string result;
+    for (const char c : components) {
+        const std::size_t at = std::min(std::string_view("xyzw").find(c), std::string_view("rgba").find(c));
+        if (at >= of.size()) return "";
+        result += of[at];
+    }
+    return result;
+}
+
+// `v.yzw.x` becomes `v.y`, unless the source declares something that is called `yzw`.
+void join_components(Source &source) {
+    std::set<std::string_view> declared;
+    const auto is_member = [&](Index i) { return i > 0 && (source[i - 1].is(".") || source[i - 1].is("->")); };
+    for (Index i = 0; i < source.size(); ++i)
+        if (is_swizzle(source[i]) && !is_member(i)) declared.insert(source[i].text);
+    for (Index i = 0; i + 2 < source.size(); ++i) {
+        Token &first = source[i], &last = source[i + 2];
+        if (!is_swizzle(first) || first.text.size() < 2 || !is_member(i) || declared.contains(first.text)) continue;
+        if (!source[i + 1].is(".") || !is_swizzle(last) || last.replaced || !first.appended.empty()) continue;
+        const std::string joined = composed(first.replaced ? first.replacement : first.text, last.text);
+        if (joined.empty()) continue;
+        last.replace(joined);
+        source.erase({i, i + 2});
+    }
 }
 
 // The operators of vectors, except `&&` and `||`: an earlier pass may have written brackets around their operands.
@@ -134,6 +163,7 @@ bool is_generic_lambda(const Source &source, Index i) {
 }  // namespace
 
 void edit_components(Source &source) {
+    join_components(source);
     std::set<std::string_view> overloaded;
     for (Index i = 0; i + 1 < source.size(); ++i)
         if (source[i].is("operator") && is_compound_assignment(source[i + 1])) overloaded.insert(source[i + 1].meaning);

@@ -5,8 +5,11 @@
 // both operands of an operator are properties that depend on a template's parameters, clang looks for no operator of
 // vectors.
 //
-// After: in templates, and in sources that have such an `operator+=`, the assignment is written out, `v.x = v.x + (a)`.
-// In templates, several components that stand before an operator are a value instead of a property.
+// Components of components, `v.yzw.x`, are properties of a value that a property returned, which clang does not assign.
+//
+// After: a swizzle of a swizzle is one, `v.y`, unless the source declares something that is called `yzw`. In templates,
+// and in sources that have such an `operator+=`, the assignment is written out, `v.x = v.x + (a)`. In templates,
+// several components that stand before an operator are a value instead of a property.
 #pragma once
 
 #include "msl/source/source.h"

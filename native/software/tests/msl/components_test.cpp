@@ -127,6 +127,33 @@ kernel void k(device float *a) { a[0] = compared(int2(1, 5), int2(2), int2(9, 0)
     expect("compared operands", found, {4 + 16 + 32});
 }
 
+// Components of components are components of the vector, unless the source has members with such a name.
+void test_components_of_components() {
+    const std::vector<float> found = results_of(R"(
+struct own { float4 yzw; };
+template <class T> void raise(thread T &v) { v.xyzw.zy.x *= 10; ++v.wx.y; }
+kernel void k(device float4 *a) {
+    float4 v = float4(1, 2, 3, 4);
+    v.wzyx.xy = float2(8, 7);
+    v.bgr.bg.r -= 5;
+    raise(v);
+    a[0] = v;
+    float4x4 m = float4x4(1);
+    m[1].xzw.zx += float2(3, 4);
+    a[1] = m[1];
+    own o = {float4(1, 2, 3, 4)};
+    o.yzw.x = 9;
+    o.yzw.wzyx.xy++;
+    a[2] = o.yzw;
+    packed_float3 p(1, 2, 3);
+    p.zyx.xz = p.xy.yx;
+    a[3] = float4(p, 0);
+}
+)",
+                                                16);
+    expect("components of components", found, {-3, 2, 70, 8, 4, 1, 0, 3, 9, 2, 4, 5, 1, 2, 2, 0});
+}
+
 // Members with the names of components have operators of their own, which do not do what `+` and `<<` do.
 void test_own_members() {
     const std::vector<float> found = results_of(R"(
@@ -236,6 +263,7 @@ int main() {
     test_operands_in_templates();
     test_right_operands_in_templates();
     test_compared_operands();
+    test_components_of_components();
     test_own_members();
     test_deduced_lengths();
     test_fourth_components();

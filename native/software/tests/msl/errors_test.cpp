@@ -129,6 +129,9 @@ void test_broken_sources() {
     wrong("kernel void k(device float *x [[buffer(0)]) { x[0] = 1; }\n",
           "program_source:1:31: error: '[' is not closed before ')'");
     wrong("}\n", "program_source:1:1: error: '}' has no opening bracket");
+    for (const std::string next : {"kernel void k() {}", "[[kernel]] void k() {}", "static int f() {}"})
+        wrong("struct alignas(16) S { int a; }\n" + next, "program_source:1:31: error: expected ';' after struct");
+    wrong("enum class E : uint { A }\ndevice E *f() {}", "program_source:1:25: error: expected ';' after enum");
     wrong("kernel void k(device float *x) { x[0] = 1; }\nint y", "program_source:2:6: error: expected ';'");
     wrong("\n#pragma METAL fp math_mode(\n", "program_source:2:1: error: expected 'math_mode(safe)'");
     wrong("#pragma METAL fp contract(maybe)\n", "program_source:1:1: error: expected 'contract(off)'");
