@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use super::settings::Settings;
 use crate::failure::Failure;
 
 const IDLE: u8 = 0;
@@ -17,7 +18,8 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    pub fn watch() -> Result<Self, Failure> {
+    /// Before an interrupt ends the program, the terminal gets its settings back.
+    pub fn watch(settings: Option<Arc<Settings>>) -> Result<Self, Failure> {
         let state = Arc::new(AtomicU8::new(IDLE));
         let shared = Arc::clone(&state);
         let on_interrupt = move || {
@@ -29,6 +31,9 @@ impl Interrupts {
             );
             // A second Ctrl-C ends an answer that does not come.
             if answering.is_err() {
+                if let Some(settings) = &settings {
+                    settings.restore();
+                }
                 std::process::exit(ENDED_BY_INTERRUPT);
             }
         };

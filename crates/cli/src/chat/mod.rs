@@ -3,9 +3,11 @@
 mod input;
 mod interrupts;
 mod output;
+mod settings;
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use input::{Input, Line};
 use interrupts::Interrupts;
@@ -14,6 +16,7 @@ use metal_bridge_llama::{
     self as llama, Conversation, GenerateOptions, Model, Session, StopReason,
 };
 use output::Answer;
+use settings::Settings;
 
 use super::failure::Failure;
 use super::{ModelChoice, SamplingChoice, SessionChoice, TemplateChoice};
@@ -47,6 +50,10 @@ Each line of standard input is a message. Lines that begin with a slash are comm
 Ctrl-C interrupts an answer.";
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let settings = Settings::read().map(Arc::new);
+    if let Some(settings) = settings.clone() {
+        settings.restore_at_end()?;
+    }
     let source = arguments.template.read()?;
     let model = arguments.model.load()?;
     let template = match source {
@@ -60,7 +67,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let session = Session::with_options(&model, &arguments.session.options())?;
     let mut input = Input::open()?;
     // The editor of lines has a handler of SIGINT, too, and the last one counts.
-    let interrupts = Interrupts::watch()?;
+    let interrupts = Interrupts::watch(settings)?;
     let mut chat = Chat {
         template,
         conversation: Conversation::new(session),

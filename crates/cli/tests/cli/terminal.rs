@@ -2,8 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{FromRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::Command;
 use std::ptr::null_mut;
 
 use crate::commands::{MODEL, command};
@@ -19,6 +21,16 @@ fn terminal() -> (File, OwnedFd) {
     unsafe { (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) }
 }
 
+/// Whether lines are edited by the terminal, and what is typed is shown, among others.
+fn settings(terminal: &OwnedFd) -> libc::tcflag_t {
+    // SAFETY: all fields are numbers, of which any is a value.
+    let mut settings: libc::termios = unsafe { std::mem::zeroed() };
+    // SAFETY: the descriptor is open, and the structure is there to be written.
+    let status = unsafe { libc::tcgetattr(terminal.as_raw_fd(), &mut settings) };
+    assert_eq!(status, 0, "{}", io::Error::last_os_error());
+    settings.c_lflag
+}
+
 /// Reads until `text` has come, and returns all up to then.
 fn read_until(terminal: &mut File, text: &str) -> String {
     let (mut read, mut byte) = (Vec::new(), [0]);
@@ -31,6 +43,19 @@ fn read_until(terminal: &mut File, text: &str) -> String {
     String::from_utf8_lossy(&read).into_owned()
 }
 
+/// A chat on a terminal. Each command buffer takes a while.
+fn chat(template: &Path, theirs: OwnedFd) -> Command {
+    let mut chat = command(&["chat", "-m", MODEL, "--template"]);
+    chat.arg(template)
+        .env("SOFTWARE_METAL_DELAY", "200000")
+        .env("TERM", "xterm")
+        .env_remove("NO_COLOR")
+        .stdin(theirs.try_clone().unwrap())
+        .stdout(theirs.try_clone().unwrap())
+        .stderr(theirs);
+    chat
+}
+
 /// Each token takes some tenths of a second, so an answer that is not interrupted would have dozens of words.
 #[test]
 fn control_c_interrupts_a_coloured_answer() {
@@ -38,14 +63,7 @@ fn control_c_interrupts_a_coloured_answer() {
     let template = folder.path().join("template.jinja");
     std::fs::write(&template, "{{ messages[-1].content }}").unwrap();
     let (mut ours, theirs) = terminal();
-    let mut chat = command(&["chat", "-m", MODEL, "--template"]);
-    chat.arg(&template)
-        .env("SOFTWARE_METAL_DELAY", "200000")
-        .env("TERM", "xterm")
-        .env_remove("NO_COLOR")
-        .stdin(theirs.try_clone().unwrap())
-        .stdout(theirs.try_clone().unwrap())
-        .stderr(theirs);
+    let mut chat = chat(&template, theirs);
     let lead_session = || {
         // SAFETY: the call has no arguments.
         if unsafe { libc::setsid() } < 0 {
@@ -79,4 +97,31 @@ fn control_c_interrupts_a_coloured_answer() {
     read_until(&mut ours, "> ");
     ours.write_all(b"\x04").unwrap();
     assert!(child.wait().unwrap().success());
+}
+
+/// The terminal is not the one that controls the program: the system would reset that one when the program ends.
+#[test]
+fn signals_leave_the_terminal_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let template = folder.path().join("template.jinja");
+    std::fs::write(&template, "{{ messages[-1].content }}").unwrap();
+    for (signal, code) in [
+        (libc::SIGTERM, None),
+        (libc::SIGQUIT, None),
+        (libc::SIGINT, Some(130)),
+    ] {
+        let (mut ours, theirs) = terminal();
+        let kept = theirs.try_clone().unwrap();
+        let before = settings(&kept);
+        let mut child = chat(&template, theirs).spawn().unwrap();
+        read_until(&mut ours, "> ");
+        assert_ne!(settings(&kept), before);
+        let pid = i32::try_from(child.id()).unwrap();
+        // SAFETY: the call takes numbers alone, and the child is not waited for yet, so its number is not another's.
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+        let status = child.wait().unwrap();
+        assert_eq!(status.code(), code);
+        assert_eq!(status.signal(), code.is_none().then_some(signal));
+        assert_eq!(settings(&kept), before);
+    }
 }
