@@ -14,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task;
 use tokio::time::timeout;
 
+use super::clients::Client;
 use super::error::ApiError;
 
 /// The largest body of a request, in bytes.
@@ -74,6 +75,7 @@ impl Bodies {
             let message = format!("the body has more than {MAX_BODY} bytes");
             ApiError::request(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message)
         };
+        let client = request.extensions().get::<Arc<Client>>().cloned();
         let body = request.into_body();
         // A body that does not tell its length may have any.
         let length = body.size_hint().exact().unwrap_or(MAX_BODY.into());
@@ -84,7 +86,9 @@ impl Bodies {
         let permit = Arc::clone(&self.room).try_acquire_many_owned(length);
         let mut permit = permit.map_err(|_| ApiError::no_room())?;
         let body = timeout(BODY_TIME, Limited::new(body, MAX_BODY as usize).collect());
+        client.iter().for_each(|client| client.wait());
         let body = until(body, self.stopping.acquire()).await;
+        client.iter().for_each(|client| client.serve());
         let body = body.ok_or_else(ApiError::stopping)?.map_err(|_| {
             let message = format!("the body took more than {} seconds", BODY_TIME.as_secs());
             ApiError::request(StatusCode::REQUEST_TIMEOUT, "body_too_slow", message)

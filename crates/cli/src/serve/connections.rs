@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http_body_util::BodyExt;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -18,9 +19,10 @@ use tokio_io_timeout::TimeoutStream;
 
 use super::State;
 use super::bodies::until;
+use super::clients::{Client, Clients, Served};
 use super::routes;
 
-/// Connections at a time; more wait until one ends.
+/// Connections at a time. For one more the server ends the one whose client has let it wait longest for a request.
 const MAX_CONNECTIONS: usize = 256;
 /// The most bytes of a request's headers.
 const MAX_HEADERS: usize = 64 << 10;
@@ -28,7 +30,7 @@ const MAX_HEADERS: usize = 64 << 10;
 const HEADER_TIME: Duration = Duration::from_secs(10);
 /// How long a client may read nothing of what is sent to it.
 const STALL_TIME: Duration = Duration::from_secs(30);
-/// How long the system may refuse connections before the next attempt.
+/// How long the system may refuse connections, and how long no connection may end, before the next attempt.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A socket that listens.
@@ -66,15 +68,31 @@ pub async fn serve(listener: StdListener, state: Arc<State>, grace: Duration) ->
 
 async fn accept(listener: TcpListener, state: Arc<State>, connections: Arc<GracefulShutdown>) {
     let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    // The semaphore is never closed.
-    while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
+    let clients = Arc::new(Clients::default());
+    loop {
         match listener.accept().await {
             Ok((stream, _)) => {
+                let permit = room(&permits, &clients).await;
+                let client = Arc::new(Client::new(Arc::clone(&clients)));
                 let (state, watcher) = (Arc::clone(&state), connections.watcher());
-                tokio::spawn(connection(stream, state, watcher, permit));
+                tokio::spawn(connection(stream, state, watcher, client, permit));
             }
             // A client that has gone already, or too many open files.
             Err(_) => sleep(PAUSE).await,
+        }
+    }
+}
+
+/// Waits until there are fewer connections than the most. Who sends nothing, or slowly, gives way to the next.
+async fn room(permits: &Arc<Semaphore>, clients: &Clients) -> OwnedSemaphorePermit {
+    loop {
+        if let Ok(permit) = Arc::clone(permits).try_acquire_owned() {
+            return permit;
+        }
+        clients.dismiss_one();
+        // The semaphore is never closed.
+        if let Ok(Ok(permit)) = timeout(PAUSE, Arc::clone(permits).acquire_owned()).await {
+            return permit;
         }
     }
 }
@@ -83,15 +101,27 @@ async fn connection(
     stream: TcpStream,
     state: Arc<State>,
     watcher: Watcher,
+    client: Arc<Client>,
     _permit: OwnedSemaphorePermit,
 ) {
     // Tokens are small and should come at once; without it they come later.
     let _ = stream.set_nodelay(true);
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(STALL_TIME));
-    let service = service_fn(|request| {
-        let state = Arc::clone(&state);
-        async { Ok::<_, Infallible>(routes::respond(state, request).await) }
+    let service = service_fn(|mut request| {
+        let (state, client) = (Arc::clone(&state), Arc::clone(&client));
+        async {
+            let served = Served::new(Arc::clone(&client));
+            // For its body, which the connection may have to wait for.
+            request.extensions_mut().insert(client);
+            let response = routes::respond(state, request).await;
+            Ok::<_, Infallible>(response.map(|body| {
+                body.map_frame(move |frame| {
+                    let _ = &served;
+                    frame
+                })
+            }))
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -99,7 +129,7 @@ async fn connection(
         .max_buf_size(MAX_HEADERS)
         .serve_connection(TokioIo::new(Box::pin(stream)), service);
     // A client that does not speak HTTP, or has gone, concerns nobody else.
-    let _ = watcher.watch(connection).await;
+    until(watcher.watch(connection), client.dismissed()).await;
 }
 
 /// Something comes for each signal that asks the program to end.

@@ -1,11 +1,12 @@
 //! `metal-bridge serve`: a model behind OpenAI's HTTP interface.
 //!
-//! [`connections`] takes connections, [`hosts`] and [`keys`] know whom they may come from, [`routes`] answers requests,
+//! [`connections`] takes connections, [`clients`] ends those that wait if there are too many, [`hosts`] and [`keys`] know whom they may come from, [`routes`] answers requests,
 //! [`bodies`] takes their bodies, [`requests`], [`messages`] and [`settings`] read their [`fields`], [`constraints`] what a text may be, [`slots`]
 //! generates, [`embeddings`] answers with the vectors of [`embedder`], [`stops`] ends texts at strings, [`logprobs`] tells how likely tokens were, [`replies`] writes
 //! answers, [`page`] is the chat in the browser, and [`metrics`] counts. [`kind`] says for which interface.
 
 mod bodies;
+mod clients;
 mod connections;
 mod constraints;
 mod embedder;

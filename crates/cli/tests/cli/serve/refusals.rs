@@ -323,6 +323,31 @@ fn slow_and_large_requests_hold_up_nobody() {
     assert_eq!(server.post(COMPLETIONS, &completion).status, 200);
 }
 
+/// The server ends connections by how long they have waited, and none that has work.
+#[test]
+fn clients_that_send_nothing_make_room() {
+    let server = Server::start(&[]);
+    let mut first = server.connect();
+    first.write_all(b"GET /health HTTP/1.1\r\n").unwrap();
+    // The body of this one is missing.
+    let mut second = server.connect();
+    let head = "POST /v1/completions HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{";
+    second.write_all(head.as_bytes()).unwrap();
+    // With this answer the server has looked at both.
+    assert_eq!(server.request("GET /health", b"").status, 200);
+    let mut last: Vec<_> = (0..255).map(|_| server.connect()).collect();
+    let mut answer = Vec::new();
+    first.read_to_end(&mut answer).unwrap();
+    assert_eq!(answer, b"");
+    assert_eq!(server.request("GET /health", b"").status, 200);
+    // Ended without the answer that the body took too long.
+    let _ = second.read_to_end(&mut answer);
+    assert_eq!(answer, b"");
+    let mut last = last.pop().unwrap();
+    last.write_all(b"GET /health HTTP/1.0\r\n\r\n").unwrap();
+    assert_eq!(Reply::read(last).status, 200);
+}
+
 /// The names are those of `Host`, which a browser fills with the name of the page that sends the request.
 #[test]
 fn foreign_pages_and_too_many_bodies_are_refused() {

@@ -1,0 +1,110 @@
+//! Connections that wait for their clients: where there are too many, the one that has waited longest makes room.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// Those that wait, the longest wait first.
+#[derive(Default)]
+pub struct Clients {
+    waits: Mutex<Waits>,
+}
+
+#[derive(Default)]
+struct Waits {
+    begun: u64,
+    clients: BTreeMap<u64, Arc<Notify>>,
+}
+
+impl Clients {
+    fn waits(&self) -> MutexGuard<'_, Waits> {
+        // Each change of the map is one call.
+        self.waits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the connection whose client has let it wait longest, if there is one.
+    pub fn dismiss_one(&self) {
+        if let Some((_, dismissed)) = self.waits().clients.pop_first() {
+            dismissed.notify_one();
+        }
+    }
+}
+
+/// One connection, from when it waits for a request.
+pub struct Client {
+    clients: Arc<Clients>,
+    dismissed: Arc<Notify>,
+    wait: Mutex<Option<u64>>,
+}
+
+impl Client {
+    pub fn new(clients: Arc<Clients>) -> Self {
+        let client = Self {
+            clients,
+            dismissed: Arc::default(),
+            wait: Mutex::default(),
+        };
+        client.wait();
+        client
+    }
+
+    /// From now on the connection waits for its client.
+    pub fn wait(&self) {
+        let mut waits = self.clients.waits();
+        waits.begun += 1;
+        let wait = waits.begun;
+        waits.clients.insert(wait, Arc::clone(&self.dismissed));
+        drop(waits);
+        self.replace(Some(wait));
+    }
+
+    /// From now on the client waits.
+    pub fn serve(&self) {
+        self.replace(None);
+    }
+
+    fn current(&self) -> MutexGuard<'_, Option<u64>> {
+        self.wait.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn replace(&self, wait: Option<u64>) {
+        let ended = std::mem::replace(&mut *self.current(), wait);
+        if let Some(ended) = ended {
+            self.clients.waits().clients.remove(&ended);
+        }
+    }
+
+    /// Ends when the connection has to.
+    pub async fn dismissed(&self) {
+        loop {
+            self.dismissed.notified().await;
+            // A request may have come in the meantime.
+            if self.current().is_some() {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.serve();
+    }
+}
+
+/// A request that is complete, until its answer has been sent or given up.
+pub struct Served(Arc<Client>);
+
+impl Served {
+    pub fn new(client: Arc<Client>) -> Self {
+        client.serve();
+        Self(client)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.0.wait();
+    }
+}
