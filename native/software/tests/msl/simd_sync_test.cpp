@@ -33,11 +33,30 @@ void racy(const char *what, const char *body, const std::string &before = "") {
     expect(true, what, before + parameters + "{" + body + "}");
 }
 
+// Labels of a `switch` through which lanes enter a loop or branch in its middle.
+void test_entries() {
+    const auto problems = [](const std::string &body) {
+        return smtl::msl::translate(parameters + ("{ switch (i % 4) {" + body + "} }")).problems;
+    };
+    for (const char *body : {"case 0: do { out[i] += simd_sum(1); case 3: out[i] += simd_sum(1); } while (--n > 0);",
+                             "case 0: if (n > 4) { case 1: out[i] = 1; } out[i] += simd_sum(1);",
+                             "case 0: while (n > 4) if (n-- > 9) { default: out[i] = 1; } out[i] += simd_sum(1);"}) {
+        const auto found = problems(body);
+        if (!CHECK(found.size() == 1 && found[0].message.find("its labels cannot stand inside") != std::string::npos))
+            std::fprintf(stderr, "%s\n", body);
+    }
+    for (const char *body : {"case 0: do { out[i] += 1; case 3: out[i] += 1; } while (--n > 0);",
+                             "case 0: { case 2: out[i] = simd_sum(1); } break; default: out[i] = 1;",
+                             "case 0: for (;;) switch (n) { case 5: out[i] = simd_sum(1); default: break; }"})
+        CHECK(problems(body).empty());
+}
+
 constexpr const char *barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);";
 
 }  // namespace
 
 int main() {
+    test_entries();
     right("a sum's result", "float sum = simd_sum(in[i]); if (lane == 0) out[group] = sum;");
     right("a sum across simdgroups",
           "float sum = simd_sum(in[i]); if (lane == 0) s[group] = sum; threadgroup_barrier(mem_flags::mem_threadgroup);"

@@ -8,10 +8,10 @@ namespace smtl::msl {
 namespace {
 
 constexpr std::array<std::string_view, 4> types = {"struct", "class", "union", "enum"};
-constexpr std::array<std::string_view, 11> beginnings = {"kernel",   "vertex", "fragment", "template", "using",    "typedef",
-                                                         "namespace", "struct", "class",   "union",    "enum"};
+constexpr std::array<std::string_view, 11> beginnings = {
+    "kernel", "vertex", "fragment", "template", "using", "typedef", "namespace", "struct", "class", "union", "enum"};
 // Variables of the type may be declared with these.
-constexpr std::array<std::string_view, 8> specifiers = {"static", "inline",   "constexpr", "const",
+constexpr std::array<std::string_view, 8> specifiers = {"static", "inline",   "constexpr",   "const",
                                                         "device", "constant", "threadgroup", "thread"};
 
 // The brace behind the head of a type that is defined; `at` if nothing is defined there.

@@ -111,6 +111,7 @@ Index FunctionSync::Regions::statement(Index begin, Index end, bool apart) {
     }
     begin = function.past_attributes(begin, end);
     for (Index past; (past = function.past_label(begin, end)) > begin;) {
+        if (!entries.empty() && (source[begin].is("case") || source[begin].is("default"))) entries.back().own = begin;
         if (!around.empty() && around.back().turns) regions.push_back({{past - 1, past}, Kind::turn});
         begin = function.past_attributes(past, end);
     }
@@ -130,6 +131,19 @@ Index FunctionSync::Regions::statement(Index begin, Index end, bool apart) {
     return past;
 }
 
+// A region holds lanes from its beginning on, and those that jump into it would pass that by.
+void FunctionSync::Regions::leave_entries(bool choice, bool has_region) {
+    const Entries left = entries.back();
+    entries.pop_back();
+    const Index label = choice ? left.inner : std::max(left.own, left.inner);
+    if (label == 0) return;
+    if (has_region)
+        source.problem(label, "SIMD-group functions are called in this 'switch': its labels cannot stand inside of a "
+                              "loop or branch");
+    else if (!choice && !entries.empty())
+        entries.back().inner = label;
+}
+
 Index FunctionSync::Regions::control(Index begin, Index end, bool apart) {
     const std::string_view word = source[begin].text;
     const bool choice = word == "switch", loop = !choice && word != "if";
@@ -139,6 +153,7 @@ Index FunctionSync::Regions::control(Index begin, Index end, bool apart) {
     const std::size_t number = regions.size(), iteration = number + 1;
     regions.resize(number + 2);
     scopes.emplace_back();
+    entries.emplace_back();
     Range head{i, i};
     const auto read_head = [&] {
         if (i < end && source[i].is("(")) head = {i + 1, source.skip_group(i, end) - 1};
@@ -175,6 +190,7 @@ Index FunctionSync::Regions::control(Index begin, Index end, bool apart) {
     scopes.pop_back();
     const bool last = depth == 1 && function.declaration_.kernel && i + 1 == function.body_.end;
     if (parts && talks({begin, i})) regions[number] = {{begin, i}, last ? Kind::last_statement : Kind::statement};
+    leave_entries(choice, !regions[number].range.empty() || !regions[iteration].range.empty());
     return i;
 }
 

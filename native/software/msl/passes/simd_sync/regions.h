@@ -28,6 +28,11 @@ struct FunctionSync::Regions {
         bool turns = false;      // of a switch: its cases wait for each other
         bool continues = false;  // of a loop: not all lanes end an iteration together
     };
+    // Labels of a `switch` in a loop, branch or `switch`: its own, and in loops and branches within. 0: there is none.
+    struct Entries {
+        Index own = 0;
+        Index inner = 0;
+    };
     using Names = std::map<std::string_view, Index, std::less<>>;  // where they are declared; 0: what cannot be shown
 
     FunctionSync &function;
@@ -35,6 +40,7 @@ struct FunctionSync::Regions {
     std::vector<Index> calls;  // of lane functions
     bool returns = false;  // lanes apart
     std::vector<Breakable> around;  // the innermost last
+    std::vector<Entries> entries;  // of each loop, branch and `switch` around
     std::vector<Names> scopes;
     std::vector<Region> regions;
     std::vector<Operand> operands;
@@ -56,6 +62,7 @@ struct FunctionSync::Regions {
     Index block(Index begin, Index end, bool apart);
     Index statement(Index begin, Index end, bool apart);
     Index control(Index begin, Index end, bool apart);
+    void leave_entries(bool choice, bool has_region);
     static std::string number(Index declared) { return std::to_string(declared + 1); }
     std::string declaration(const Region &region, std::set<Index> &named) const;
     void write_operand(const Operand &operand);
