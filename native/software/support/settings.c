@@ -62,11 +62,17 @@ static bool is_number(const char *text, uint64_t *number) {
     return true;
 }
 
-static double read_seconds(const char *text, const struct entry *entry) {
+static bool is_zero(const char *text) {
+    uint64_t number = 1;
+    return is_number(text, &number) && number == 0;
+}
+
+static bool read_seconds(const char *text, double most, double *read) {
     char *end = NULL;
     const double seconds = smtl_strtod(text, &end);
-    return end != text && *end == '\0' && seconds >= 0 && seconds <= (double)entry->most ? seconds
-                                                                                         : (double)entry->fallback;
+    if (end == text || *end != '\0' || !(seconds >= 0 && seconds <= most)) return false;
+    *read = seconds;
+    return true;
 }
 
 /* The bandwidth must be more than nothing. No machine has more than a million GB/s, and no test waits a million us. */
@@ -122,6 +128,13 @@ static uint32_t read_checks(const char *text, const char *variable) {
     }
 }
 
+/* Without this line a program would seem to run with what somebody has switched on. */
+static void report_wrong(const struct entry *entry, const char *text) {
+    if (*text != '\0')
+        fprintf(stderr, "software Metal: %s: '%s' is not a value that it takes, and counts as not given\n", entry->name,
+                text);
+}
+
 static void read_entry(const struct entry *entry) {
     void *field = (char *)&settings + entry->field;
     const char *text = getenv(entry->name);
@@ -129,17 +142,31 @@ static void read_entry(const struct entry *entry) {
     uint64_t number = entry->fallback;
     switch (entry->kind) {
     case FLAG:
-        is_number(text, &number);
+        if (!is_number(text, &number)) report_wrong(entry, text);
         *(bool *)field = number != 0;
         break;
     case NUMBER:
-        is_number(text, &number);
+        if (!is_number(text, &number)) report_wrong(entry, text);
         *(uint64_t *)field = number > entry->most ? entry->most : number;
         break;
-    case SECONDS: *(double *)field = read_seconds(text, entry); break;
-    case SEED: ((smtl_seed *)field)->on = is_number(text, &((smtl_seed *)field)->value); break;
-    case NTH_WITH_CODE: *(smtl_nth_with_code *)field = read_nth_with_code(text); break;
-    case LINK: *(smtl_link_speed *)field = read_link(text); break;
+    case SECONDS:
+        *(double *)field = (double)entry->fallback;
+        if (!read_seconds(text, (double)entry->most, field)) report_wrong(entry, text);
+        break;
+    case SEED: {
+        smtl_seed *const seed = field;
+        seed->on = is_number(text, &seed->value);
+        if (!seed->on) report_wrong(entry, text);
+        break;
+    }
+    case NTH_WITH_CODE:
+        *(smtl_nth_with_code *)field = read_nth_with_code(text);
+        if (((smtl_nth_with_code *)field)->nth == 0 && !is_zero(text)) report_wrong(entry, text);
+        break;
+    case LINK:
+        *(smtl_link_speed *)field = read_link(text);
+        if (((smtl_link_speed *)field)->bytes_per_second == 0 && !is_zero(text)) report_wrong(entry, text);
+        break;
     case CHECKS: *(uint32_t *)field = read_checks(text, entry->name); break;
     /* A copy: the program may change its environment. */
     case TEXT: {
