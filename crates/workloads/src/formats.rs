@@ -96,10 +96,10 @@ fn unit(random: &mut (impl RngCore + ?Sized)) -> f32 {
 
 /// What the bytes of weights stand for.
 pub fn decode(kind: WeightType, bytes: &[u8]) -> Vec<f64> {
-    let decode: fn(&[u8]) -> Vec<f64> = match kind {
-        WeightType::F32 => |b| vec![f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]]))],
-        WeightType::F16 => |b| vec![half_at(b, 0)],
-        WeightType::BF16 => |b| vec![bf16::from_le_bytes([b[0], b[1]]).to_f64()],
+    let block: fn(&[u8]) -> Vec<f64> = match kind {
+        WeightType::F32 => return each(bytes, |b| f32::from_le_bytes(b).into()),
+        WeightType::F16 => return each(bytes, |b| f16::from_le_bytes(b).to_f64()),
+        WeightType::BF16 => return each(bytes, |b| bf16::from_le_bytes(b).to_f64()),
         WeightType::Q8_0 => q8_0,
         WeightType::Q4_0 => q4_0,
         WeightType::Q4_1 => q4_1,
@@ -116,7 +116,16 @@ pub fn decode(kind: WeightType, bytes: &[u8]) -> Vec<f64> {
     };
     bytes
         .chunks_exact(kind.block_bytes())
-        .flat_map(decode)
+        .flat_map(block)
+        .collect()
+}
+
+/// Numbers of `N` bytes each.
+fn each<const N: usize>(bytes: &[u8], number: fn([u8; N]) -> f64) -> Vec<f64> {
+    let numbers = bytes.chunks_exact(N);
+    numbers
+        .filter_map(|b| b.try_into().ok())
+        .map(number)
         .collect()
 }
 

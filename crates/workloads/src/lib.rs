@@ -1,5 +1,5 @@
 //! What the command line and the tests measure and try metal-bridge with: weights in all [`formats`], [`synthetic`] models,
-//! and scenarios to [`stress`] it with for as long as asked.
+//! [`wide`] ones of other architectures, and scenarios to [`stress`] it with for as long as asked.
 
 #![warn(missing_docs)]
 #![warn(clippy::undocumented_unsafe_blocks)]
@@ -7,3 +7,4 @@
 pub mod formats;
 pub mod stress;
 pub mod synthetic;
+pub mod wide;

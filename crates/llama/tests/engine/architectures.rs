@@ -3,10 +3,12 @@
 
 use std::path::PathBuf;
 
+use crate::reference::Reference;
 use crate::scheduler::{self, Listener};
 use crate::support::{device, relative_l2};
 use metal_bridge::Device;
 use metal_bridge::ops::KvElement;
+use metal_bridge_llama::gguf::Gguf;
 use metal_bridge_llama::{Model, Scheduler, Session, SessionOptions};
 use metal_bridge_test_support::in_child_with;
 use safetensors::SafeTensors;
@@ -15,6 +17,9 @@ use safetensors::SafeTensors;
 const TOLERANCE: f64 = 1e-5;
 /// The same with caches of F16.
 const ROUNDED: f64 = 1e-3;
+
+/// What the float64 forward pass may differ by: the recorded logits are F32.
+const EXACT: f64 = 1e-6;
 
 /// The fixtures' names.
 const ALL: [&str; 14] = [
@@ -34,7 +39,7 @@ const ALL: [&str; 14] = [
     "gemma3",
 ];
 
-fn path(name: &str, extension: &str) -> PathBuf {
+pub fn path(name: &str, extension: &str) -> PathBuf {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/architectures");
     PathBuf::from(format!("{folder}/{name}.{extension}"))
 }
@@ -102,6 +107,21 @@ fn one_by_one(session: &mut Session, tokens: &[u32]) -> Vec<f32> {
     each.collect()
 }
 
+/// The tests' own forward pass, which others compare with.
+fn check_reference(name: &str, text: &Text) {
+    let gguf = Gguf::open(path(name, "gguf")).unwrap();
+    let logits = Reference::with_context(gguf, text.context).logits(&text.tokens);
+    for (position, (found, row)) in logits.iter().zip(&text.rows).enumerate() {
+        let found: Vec<f32> = found.iter().map(|&logit| logit as f32).collect();
+        let distance = relative_l2(&found, row);
+        assert!(
+            distance < EXACT,
+            "{name}, position {position}: {distance:.2e}"
+        );
+    }
+    assert_eq!(logits.len(), text.rows.len());
+}
+
 /// All at once, in batches that end in the middle of windows, and token by token.
 fn check_text(name: &str, model: &Model, text: &Text) {
     let Text { tokens, rows, .. } = text;
@@ -146,7 +166,10 @@ fn logits_are_those_of_hugging_face() {
             let model = Model::load(&device(), path(name, "gguf")).unwrap();
             let texts = texts(name);
             assert!(!texts.is_empty());
-            texts.iter().for_each(|text| check_text(name, &model, text));
+            for text in &texts {
+                check_text(name, &model, text);
+                check_reference(name, text);
+            }
         };
         // Every architecture is looked at, also after one that is wrong.
         if std::panic::catch_unwind(check).is_err() {

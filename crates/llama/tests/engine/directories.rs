@@ -10,12 +10,12 @@ use metal_bridge_llama::{Model, ModelConfig, Session, hugging_face, open};
 use metal_bridge_test_support::in_child;
 
 /// The fixtures that `models/architectures/make.py` saves in both forms.
-const ALL: [&str; 11] = [
+pub const ALL: [&str; 11] = [
     "llama3", "mistral", "mixtral", "qwen2", "qwen3", "qwen3moe", "smollm3", "granite", "phi3",
     "gemma2", "gemma3",
 ];
 
-fn path(name: &str) -> PathBuf {
+pub fn path(name: &str) -> PathBuf {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/architectures");
     PathBuf::from(format!("{folder}/{name}"))
 }

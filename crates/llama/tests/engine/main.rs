@@ -11,6 +11,7 @@ mod embedding;
 mod exact;
 #[cfg(software_metal)]
 mod failures;
+mod formats;
 mod generation;
 mod hyperparameters;
 mod live_objects;
