@@ -27,7 +27,7 @@ BRIDGE = $(MAKE) -C native/bridge PREFIX="$(abspath $(PREFIX))" BUILD="$(PRODUCT
 ON_SOFTWARE_METAL = $(if $(filter Darwin,$(shell uname -s)),,$(1))
 
 .PHONY: help demo test check fmt lint lint-candle lint-portable doc package native sanitize sanitize-kernels sanitize-kernels-all portable standalone \
-        install-software-metal uninstall-software-metal shuffle fuzz soak large foreign foreign-ggml foreign-mlx foreign-candle foreign-tinygrad foreign-naga foreign-torch bench stress \
+        install-software-metal uninstall-software-metal shuffle fuzz soak large foreign foreign-ggml foreign-mlx foreign-candle foreign-tinygrad foreign-naga foreign-llama foreign-torch bench stress \
         setup setup-check setup-software clean platforms \
         install-bridge uninstall-bridge cuda-programs install-cuda-runtime uninstall-cuda-runtime page
 
@@ -151,6 +151,10 @@ foreign-tinygrad: setup-check ## tinygrad's programs and its own tests, in Pytho
 foreign-naga: setup-check ## WGSL as naga translates it, compared with Vulkan's results (not in CI: fetches packages, some 10 minutes)
 	@scripts/setup naga
 	$(MAKE) -C tests/foreign/naga run
+
+foreign-llama: setup-check ## models and quantizers through llama.cpp too, logits and bits compared (not in CI: builds llama.cpp, some 20 minutes)
+	@scripts/setup llama
+	$(MAKE) -C tests/foreign/llama run
 
 foreign-torch: setup-check ## torch's samples for its own operations, through ours (not in CI: fetches 3 GB, some 20 minutes)
 	$(MAKE) -C tests/foreign/torch run
