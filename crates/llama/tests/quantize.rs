@@ -46,25 +46,38 @@ fn floats(values: impl IntoIterator<Item = f32>) -> Vec<u8> {
     values.into_iter().flat_map(f32::to_le_bytes).collect()
 }
 
-/// `data/quantized.py` made the file.
+/// `data/quantized.py` made the first file, and llama.cpp's own quantizers (`tests/foreign/llama`, `record`) the second one, whose rows
+/// are a super-block.
 #[test]
 fn each_format_has_the_bits_of_the_reference() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/quantized.gguf");
-    let reference = Gguf::open(path).unwrap();
-    let values = bytes(&reference, "F32");
-    let input = file(&[("x.weight", &[32, 64], TensorType::F32, values)]);
-    for kind in FORMATS {
-        let of = TensorType::of(kind);
-        let (output, kept) = quantized(&input, kind);
-        assert_eq!(kept, [""; 0]);
-        assert_eq!(output.tensor("x.weight").unwrap().element_type(), of);
-        let (found, expected) = (bytes(&output, "x.weight"), bytes(&reference, of.name()));
-        let size = found.len() / 64;
-        for (row, (found, expected)) in found.chunks(size).zip(expected.chunks(size)).enumerate() {
-            assert_eq!(found, expected, "{of}, row {row}");
+    let mut compared = Vec::new();
+    for (name, columns) in [("quantized", 32), ("searched", 256)] {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
+        let reference = Gguf::open(format!("{folder}/{name}.gguf")).unwrap();
+        let values = bytes(&reference, "F32");
+        let rows = values.len() / 4 / columns;
+        let dimensions = [columns as u64, rows as u64];
+        let input = file(&[("x.weight", &dimensions, TensorType::F32, values)]);
+        for kind in FORMATS {
+            let of = TensorType::of(kind);
+            if reference.tensor(of.name()).is_err() {
+                continue;
+            }
+            let (output, kept) = quantized(&input, kind);
+            assert_eq!(kept, [""; 0]);
+            assert_eq!(output.tensor("x.weight").unwrap().element_type(), of);
+            let (found, expected) = (bytes(&output, "x.weight"), bytes(&reference, of.name()));
+            let size = found.len() / rows;
+            for (row, (found, expected)) in
+                found.chunks(size).zip(expected.chunks(size)).enumerate()
+            {
+                assert_eq!(found, expected, "{of}, row {row}");
+            }
+            assert_eq!(found.len(), expected.len());
+            compared.push(kind);
         }
-        assert_eq!(found.len(), expected.len());
     }
+    assert_eq!(compared.len(), FORMATS.len());
 }
 
 #[test]
@@ -167,10 +180,13 @@ fn weights_that_a_format_cannot_hold_are_named() {
         (65_600.0, WeightType::F16),
         (-65_600.0, WeightType::Q4_1),
         (1e7, WeightType::Q8_0),
+        (-5e5, WeightType::Q2_K),
+        (2.2e6, WeightType::Q4_K),
+        (-2e8, WeightType::Q6_K),
     ] {
         let mut values = vec![1.0f32; 64_000];
         values[far] = value;
-        let input = file(&[("x.weight", &[64, 1000], TensorType::F32, floats(values))]);
+        let input = file(&[("x.weight", &[256, 250], TensorType::F32, floats(values))]);
         let error = quantize(&input, kind, io::sink()).unwrap_err();
         assert!(
             matches!(&error, QuantizeError::Value { index, .. } if *index == far as u64),
@@ -183,7 +199,9 @@ fn weights_that_a_format_cannot_hold_are_named() {
         assert_eq!(error.to_string(), text);
     }
     let input = file(&[("x.weight", &[256, 1], TensorType::F32, floats([1.0; 256]))]);
-    let error = quantize(&input, WeightType::Q4_K, io::sink()).unwrap_err();
+    let error = quantize(&input, WeightType::F32, io::sink()).unwrap_err();
+    let expected = "no quantizer makes F32; possible are F16, BF16, Q8_0, Q6_K, ";
+    assert!(error.to_string().starts_with(expected), "{error}");
     assert!(matches!(error, QuantizeError::Unsupported(_)), "{error}");
 }
 

@@ -97,7 +97,7 @@ fn mistakes_name_the_file_and_leave_none() {
     let folder = folder();
     fs::write(folder.path().join("text"), "not a model").unwrap();
     for (arguments, code, message) in [
-        (["model.gguf", "small.gguf", "q4_k"], 2, "q4_k"),
+        (["model.gguf", "small.gguf", "f32"], 2, "f32"),
         (
             ["missing.gguf", "small.gguf", "q4_0"],
             1,

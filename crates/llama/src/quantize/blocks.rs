@@ -3,10 +3,12 @@
 use half::{bf16, f16};
 use metal_bridge::ops::WeightType;
 
+use super::super_blocks;
+
 /// Appends `values` in a format; they fill whole blocks, and are finite.
 pub(super) type Quantizer = fn(values: &[f32], out: &mut Vec<u8>);
 
-/// The quantizer of a format; `None` if the format needs a search or a calibration.
+/// The quantizer of a format; `None` if it has none.
 pub(super) fn quantizer(kind: WeightType) -> Option<Quantizer> {
     Some(match kind {
         WeightType::F16 => |values, out| out.extend(values.iter().flat_map(|v| half(*v))),
@@ -18,6 +20,13 @@ pub(super) fn quantizer(kind: WeightType) -> Option<Quantizer> {
         WeightType::Q4_1 => |values, out| each_block(values, out, q4_1),
         WeightType::Q5_0 => |values, out| each_block(values, out, q5_0),
         WeightType::Q5_1 => |values, out| each_block(values, out, q5_1),
+        WeightType::Q2_K => |values, out| each_block(values, out, super_blocks::q2_k),
+        WeightType::Q3_K => |values, out| each_block(values, out, super_blocks::q3_k),
+        WeightType::Q4_K => |values, out| each_block(values, out, super_blocks::q4_k),
+        WeightType::Q5_K => |values, out| each_block(values, out, super_blocks::q5_k),
+        WeightType::Q6_K => |values, out| each_block(values, out, super_blocks::q6_k),
+        WeightType::IQ4_NL => |values, out| each_block(values, out, super_blocks::iq4_nl),
+        WeightType::IQ4_XS => |values, out| each_block(values, out, super_blocks::iq4_xs),
         WeightType::MXFP4 => |values, out| each_block(values, out, mxfp4),
         _ => return None,
     })
@@ -26,8 +35,12 @@ pub(super) fn quantizer(kind: WeightType) -> Option<Quantizer> {
 const BLOCK: usize = 32;
 type Block = [f32; BLOCK];
 
-fn each_block(values: &[f32], out: &mut Vec<u8>, quantize: fn(&Block, &mut Vec<u8>)) {
-    let blocks = values.chunks_exact(BLOCK);
+fn each_block<const N: usize>(
+    values: &[f32],
+    out: &mut Vec<u8>,
+    quantize: fn(&[f32; N], &mut Vec<u8>),
+) {
+    let blocks = values.chunks_exact(N);
     for block in blocks.filter_map(|block| block.try_into().ok()) {
         quantize(block, out);
     }

@@ -1,9 +1,11 @@
 //! GGUF files in smaller formats: the matrices of a file in another [`WeightType`], bit for bit as the reference's
 //! quantizers make them.
 //!
-//! The formats ([`FORMATS`]) are those that need no calibration and no search.
+//! The formats ([`FORMATS`]) are those that need no calibration.
 
 mod blocks;
+mod search;
+mod super_blocks;
 
 use std::io::{self, Write};
 
@@ -13,15 +15,22 @@ use metal_bridge::ops::WeightType;
 use crate::gguf::{Gguf, GgufError, GgufWriter, TensorInfo, TensorType, Value};
 
 /// The formats that [`quantize`] makes.
-pub const FORMATS: [WeightType; 8] = [
+pub const FORMATS: [WeightType; 15] = [
     WeightType::F16,
     WeightType::BF16,
     WeightType::Q8_0,
-    WeightType::Q4_0,
-    WeightType::Q4_1,
+    WeightType::Q6_K,
     WeightType::Q5_0,
     WeightType::Q5_1,
+    WeightType::Q5_K,
+    WeightType::Q4_0,
+    WeightType::Q4_1,
+    WeightType::Q4_K,
+    WeightType::IQ4_NL,
+    WeightType::IQ4_XS,
     WeightType::MXFP4,
+    WeightType::Q3_K,
+    WeightType::Q2_K,
 ];
 
 /// The keys that say what a file is.
@@ -32,10 +41,8 @@ const VERSION: &str = "general.quantization_version";
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QuantizeError {
-    /// The format needs a search or a calibration.
-    #[error(
-        "no quantizer makes {0}; F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1 and MXFP4 are possible"
-    )]
+    /// F32, which is not a smaller format.
+    #[error("no quantizer makes {0}; possible are {names}", names = names())]
     Unsupported(TensorType),
     /// A weight that no format can hold: infinite, not a number, or over the largest that the format or a block's
     /// scale can be.
@@ -156,6 +163,11 @@ fn is_taken(tensor: &TensorInfo, kind: WeightType) -> bool {
         && !tensor.name().contains("ffn_gate_inp")
 }
 
+/// The names of [`FORMATS`], for errors.
+fn names() -> String {
+    FORMATS.map(|kind| TensorType::of(kind).name()).join(", ")
+}
+
 /// What `general.file_type` calls a file whose matrices have this format.
 fn file_type(kind: WeightType) -> Option<u32> {
     Some(match kind {
@@ -165,9 +177,16 @@ fn file_type(kind: WeightType) -> Option<u32> {
         WeightType::Q8_0 => 7,
         WeightType::Q5_0 => 8,
         WeightType::Q5_1 => 9,
+        WeightType::Q2_K => 10,
+        WeightType::Q3_K => 11,
+        WeightType::Q4_K => 14,
+        WeightType::Q5_K => 16,
+        WeightType::Q6_K => 18,
+        WeightType::IQ4_NL => 25,
+        WeightType::IQ4_XS => 30,
         WeightType::BF16 => 32,
         WeightType::MXFP4 => 38,
-        _ => return None,
+        WeightType::F32 => return None,
     })
 }
 
@@ -217,7 +236,8 @@ fn convert(
     Ok(())
 }
 
-/// The largest weight of a format: its block's scale, or itself, is a finite half.
+/// The largest weight of a format: its block's scale, or itself, is a finite half. A search finds a scale that differs from that of
+/// the furthest weight, by less than the half of it.
 fn largest(kind: WeightType) -> f32 {
     let half = f16::MAX.to_f32();
     match kind {
@@ -225,7 +245,14 @@ fn largest(kind: WeightType) -> f32 {
         WeightType::Q8_0 => half * 127.0,
         WeightType::Q4_0 => half * 8.0,
         WeightType::Q5_0 => half * 16.0,
+        // The offset is that of the least weight, in so many levels.
+        WeightType::Q2_K => half * 15.0 / 2.0,
+        WeightType::Q4_K | WeightType::Q5_K => half * 63.0 / 2.0,
+        WeightType::Q3_K => half * 32.0 * 4.0 / 2.0,
+        WeightType::Q6_K => half * 128.0 * 32.0 / 2.0,
+        WeightType::IQ4_NL => half * 113.0 / 2.0,
+        WeightType::IQ4_XS => half * 32.0 * 113.0 / 2.0,
         WeightType::BF16 => bf16::MAX.to_f32(),
-        _ => f32::MAX,
+        WeightType::F32 | WeightType::MXFP4 => f32::MAX,
     }
 }
