@@ -9,12 +9,9 @@
 #include "support/settings.h"
 
 int main() {
-    const std::string wrong[][2] = {{"SOFTWARE_METAL_POISON", "on"},
-                                    {"SOFTWARE_METAL_SHUFFLE", "-1"},
-                                    {"SOFTWARE_METAL_DELAY", "5ms"},
-                                    {"SOFTWARE_METAL_TIMEOUT", "-1"},
-                                    {"SOFTWARE_METAL_LINK", "5"},
-                                    {"SOFTWARE_METAL_FAIL_COMMAND_BUFFER", "1:x"}};
+    const std::string wrong[][2] = {{"SOFTWARE_METAL_POISON", "on"}, {"SOFTWARE_METAL_SHUFFLE", "-1"},
+                                    {"SOFTWARE_METAL_DELAY", "5ms"}, {"SOFTWARE_METAL_TIMEOUT", "-1"},
+                                    {"SOFTWARE_METAL_LINK", "5"},    {"SOFTWARE_METAL_FAIL_COMMAND_BUFFER", "1:x"}};
     for (const auto &[name, value] : wrong) setenv(name.c_str(), value.c_str(), 1);
     setenv("SOFTWARE_METAL_GUARD", "0x1", 1);
     setenv("SOFTWARE_METAL_FAIL_ALLOCATION", "0", 1);
@@ -32,7 +29,8 @@ int main() {
 
     std::string expected;
     for (const auto &[name, value] : wrong) {
-        const std::string line = "software Metal: " + name + ": '" + value + "' is not a value that it takes, and counts as not given\n";
+        const std::string line =
+            "software Metal: " + name + ": '" + value + "' is not a value that it takes, and counts as not given\n";
         if (!CHECK(said.find(line) != std::string::npos)) std::fprintf(stderr, "%s", line.c_str());
         expected += line;
     }
