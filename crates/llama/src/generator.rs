@@ -79,19 +79,14 @@ impl Generator {
         })
     }
 
-    /// At most `most` tokens that may come after `next`, which comes after those that the slot holds: what the constraint asks for, or what
-    /// came there before.
-    pub fn draft(&mut self, batch: &Batch, slot: usize, next: u32, most: usize) -> Vec<u32> {
+    /// At most `most` tokens that may come after `next`, which comes after those that the slot holds.
+    pub fn draft(&self, batch: &Batch, slot: usize, next: u32, most: usize) -> Vec<u32> {
         let room = batch.context() - batch.position(slot) - 1;
         // The last token of a text is not computed.
         let left = self.options.max_tokens.unwrap_or(usize::MAX) - self.tokens.len();
         let most = most.min(room).min(left.saturating_sub(1));
         if most == 0 {
             return Vec::new();
-        }
-        let forced = self.sampler.forced(most);
-        if !forced.is_empty() {
-            return forced;
         }
         let text = [batch.held(slot), &[next]].concat();
         self.drafter.draft(&text, most)

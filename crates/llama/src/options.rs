@@ -23,9 +23,8 @@ pub struct SessionOptions {
     /// Chooses kernels of products by what is computed, prompts or next tokens, and not by how many rows these are together.
     /// Then a text is the same, bit for bit, whatever a [`Scheduler`](super::Scheduler) computes beside it.
     pub deterministic: bool,
-    /// The most tokens that are guessed and computed together with the next tokens of all texts; 0, the default, guesses none. The
-    /// guess is what [`Sampling::constraint`](super::sampling::Sampling::constraint) asks for, or else what came after the same words before
-    /// (prompt look-up). A text keeps what it would have chosen anyway, with any sampling: it is the same
+    /// The most tokens that are guessed and computed together with the next tokens of all texts; 0, the default, guesses none. What came after
+    /// the same words before is the guess (prompt look-up). A text keeps what it would have chosen anyway, with any sampling: it is the same
     /// text, bit for bit if the session is [deterministic](Self::deterministic), and sooner there if it repeats much of itself or of its prompt.
     pub draft_tokens: usize,
 }

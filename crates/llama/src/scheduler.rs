@@ -263,7 +263,7 @@ impl<R: Reader> Scheduler<R> {
         // Tokens that are computed in vain hold up all texts.
         let most = self.batch.draft_tokens() / decoding.len().max(1);
         let feeds = decoding.iter().filter_map(|&slot| {
-            let text = self.slots[slot].as_mut()?;
+            let text = self.slots[slot].as_ref()?;
             let &next = text.tokens.last()?;
             let mut draft = text.generator.draft(&self.batch, slot, next, most);
             // No text makes room for a draft.

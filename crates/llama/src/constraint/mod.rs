@@ -28,9 +28,6 @@ const MAX_LARK: usize = 16 << 10;
 /// The compiler's stack. The system gives a program the parts of it that the compiler uses.
 const STACK: usize = 512 << 20;
 
-/// Bytes of a token that must come next, at most, if it is to be found.
-const FORCED_BYTES: usize = 16;
-
 /// What texts there may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -156,19 +153,6 @@ impl Follower {
             ends.iter().for_each(|&token| allowed.allow_token(token));
         }
         Ok(allowed)
-    }
-
-    /// At most `most` tokens of what must come next, as far as that is known. Other tokens may have the same bytes.
-    pub fn forced(&mut self, most: usize) -> Vec<u32> {
-        let Ok(environment) = self.matcher.tok_env() else {
-            return Vec::new();
-        };
-        let mut bytes = self.matcher.compute_ff_bytes();
-        // A long text need not be divided whole for its beginning.
-        bytes.truncate(most.saturating_mul(FORCED_BYTES));
-        let mut tokens = environment.tok_trie().greedy_tokenize(&bytes);
-        tokens.truncate(most);
-        tokens
     }
 
     /// Adds a token to the text.

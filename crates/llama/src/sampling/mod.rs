@@ -85,12 +85,6 @@ impl Sampler {
         Ok(token)
     }
 
-    /// At most `most` tokens of what the constraint lets come next if it lets nothing else.
-    pub(super) fn forced(&mut self, most: usize) -> Vec<u32> {
-        let follower = self.follower.as_mut();
-        follower.map_or_else(Vec::new, |follower| follower.forced(most))
-    }
-
     /// Whether the constraint lets nothing come after the text.
     pub fn is_finished(&self) -> bool {
         self.follower.as_ref().is_some_and(Follower::is_finished)

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::scheduler::{Listener, VOCABULARY, alone_in, options, request, run, tell};
+use crate::scheduler::{Listener, VOCABULARY, alone_in, options, request, run};
 use crate::support::{shipped, tokens};
 use metal_bridge_llama::constraint::Grammar;
 use metal_bridge_llama::sampling::Sampling;
@@ -146,35 +146,6 @@ fn a_session_ends_and_goes_on_as_without_drafts() {
     }
 }
 
-/// Names of a schema's fields, say, are no choice of the model's.
-#[test]
-fn what_a_constraint_asks_for_is_a_draft() {
-    let model = shipped();
-    // In words that the model cuts as its tokenizer does.
-    let pattern = " there was a little girl named Lily\\. She loved to play";
-    let constraint = model.constraint(Grammar::Regex(pattern.into()));
-    let constraint = constraint.unwrap();
-    let prompt = model.tokenizer().encode("Once upon a time,").unwrap();
-    let [(without, passes), (with, fewer)] = [0, 8].map(|draft_tokens| {
-        let options = SessionOptions {
-            draft_tokens,
-            ..options(64)
-        };
-        let mut scheduler = Scheduler::new(&model, 1, &options).unwrap();
-        let mut request = request(prompt.clone(), 50);
-        request.options.ignore_end = false;
-        request.options.sampling.constraint = Some(constraint.clone());
-        let told = tell(&mut scheduler, request);
-        (told, scheduler.counts().command_buffers)
-    });
-    with.assert_same(&without, "with drafts");
-    assert_eq!(with.answer().stop, StopReason::Constraint, "{}", with.text);
-    assert!(
-        fewer < passes,
-        "{fewer} passes with drafts, {passes} without"
-    );
-}
-
 /// The next turn of a chat repeats the last one: its answer needs fewer passes than it has tokens.
 #[test]
 fn a_text_that_repeats_its_prompt_takes_few_passes() {
@@ -186,14 +157,16 @@ fn a_text_that_repeats_its_prompt_takes_few_passes() {
     let story = model.tokenizer().encode("Once upon a time").unwrap();
     let mut scheduler = Scheduler::new(&model, 1, &options).unwrap();
     let mut tell = |prompt: &[u32], count| {
+        let listener = Listener::default();
         let request = Request {
             uses_cache: true,
             ..request(prompt.to_vec(), count)
         };
         let before = scheduler.counts();
-        let told = tell(&mut scheduler, request);
+        scheduler.add(request, listener.clone());
+        run(&mut scheduler);
         let passes = (scheduler.counts() - before).command_buffers;
-        (told.answer().tokens.clone(), passes)
+        (listener.told.take().answer().tokens.clone(), passes)
     };
     let (first, _) = tell(&story, 20);
     // Said once already, and begun again.
