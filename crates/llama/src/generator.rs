@@ -9,6 +9,9 @@ use super::log_probability::LogProbabilities;
 use super::sampling::{Sampler, Sampling};
 use super::tokenizer::TextStream;
 
+/// How many of a text's last tokens its drafts come from, so that a long text is not read through for each token.
+const LOOK_BACK: usize = 8192;
+
 /// How to generate.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GenerateOptions {
@@ -88,7 +91,9 @@ impl Generator {
         if most == 0 {
             return Vec::new();
         }
-        let text = [batch.held(slot), &[next]].concat();
+        let held = batch.held(slot);
+        let last = &held[held.len().saturating_sub(LOOK_BACK)..];
+        let text = [last, &[next]].concat();
         self.drafter.draft(&text, most)
     }
 

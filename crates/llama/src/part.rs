@@ -37,6 +37,7 @@ impl Part {
         let prompts = options.batch.min(context.saturating_mul(texts));
         // One for the next token of each text, and those of drafts.
         let next = texts.saturating_add(options.draft_tokens);
+        let next = next.min(context.saturating_mul(texts));
         let batch = prompts.max(next);
         let mut part = Self {
             cache: Cache::new(device, layers, texts, context, shape)?,

@@ -56,12 +56,15 @@ impl Batch {
         held.len() - logits.len().saturating_sub(1)
     }
 
-    /// Keeps of a slot's draft what lies before `position`.
+    /// Keeps of a slot's draft what lies before `position`, and the logits after that.
     pub fn accept(&mut self, slot: usize, position: usize) {
         let before = self.before_draft(slot);
         self.counts.drafted += (self.position(slot) - before) as u64;
         self.counts.accepted += (position - before) as u64;
+        let logits = self.slots[slot].logits.clone();
+        let row = logits.start + position - before;
         self.truncate(slot, position);
+        self.slots[slot].logits = row..logits.end.min(row + 1);
     }
 
     pub(super) fn forget_logits(&mut self) {

@@ -51,20 +51,21 @@ impl Batch {
     pub fn truncate(&mut self, slot: usize, position: usize) {
         let slot = &mut self.slots[slot];
         if position < slot.held.len() {
-            let left = slot.logits.len().saturating_sub(slot.held.len() - position);
-            slot.logits.end = slot.logits.start + left;
+            slot.logits = 0..0;
             slot.held.truncate(position);
             let pages = position.div_ceil(KV_PAGE_POSITIONS);
             self.pages.truncate(&mut slot.table, pages);
         }
     }
 
-    /// Gives a text pages for so many tokens more. [`Error::CacheFull`] if other texts have them.
+    /// Gives a text pages for so many tokens more, or none and [`Error::CacheFull`] if other texts have them.
     pub fn reserve(&mut self, slot: usize, tokens: usize) -> Result<()> {
         let slot = &mut self.slots[slot];
         let pages = (slot.held.len() + tokens).div_ceil(KV_PAGE_POSITIONS);
+        let before = slot.table.pages.len();
         while slot.table.pages.len() < pages {
             if !self.pages.extend(&mut slot.table) {
+                self.pages.truncate(&mut slot.table, before);
                 return Err(Error::CacheFull { tokens });
             }
             slot.has_new_table = true;
