@@ -1,6 +1,7 @@
 //! Connections that wait for their clients: where there are too many, the one that has waited longest makes room.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -36,6 +37,8 @@ pub struct Client {
     clients: Arc<Clients>,
     dismissed: Arc<Notify>,
     wait: Mutex<Option<u64>>,
+    /// Whether an answer is complete, and perhaps not sent.
+    is_answered: AtomicBool,
 }
 
 impl Client {
@@ -44,6 +47,7 @@ impl Client {
             clients,
             dismissed: Arc::default(),
             wait: Mutex::default(),
+            is_answered: AtomicBool::new(false),
         };
         client.wait();
         client
@@ -61,7 +65,20 @@ impl Client {
 
     /// From now on the client waits.
     pub fn serve(&self) {
+        self.is_answered.store(false, Ordering::Relaxed);
         self.replace(None);
+    }
+
+    /// There is nothing more to send than what is on its way.
+    pub fn answered(&self) {
+        self.is_answered.store(true, Ordering::Relaxed);
+    }
+
+    /// All that was on its way has been sent.
+    pub fn sent(&self) {
+        if self.is_answered.swap(false, Ordering::Relaxed) {
+            self.wait();
+        }
     }
 
     fn current(&self) -> MutexGuard<'_, Option<u64>> {
@@ -90,21 +107,5 @@ impl Client {
 impl Drop for Client {
     fn drop(&mut self) {
         self.serve();
-    }
-}
-
-/// A request that is complete, until its answer has been sent or given up.
-pub struct Served(Arc<Client>);
-
-impl Served {
-    pub fn new(client: Arc<Client>) -> Self {
-        client.serve();
-        Self(client)
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.0.wait();
     }
 }

@@ -6,7 +6,6 @@ use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::BodyExt;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -18,8 +17,9 @@ use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutStream;
 
 use super::State;
+use super::answers::{Served, Stream};
 use super::bodies::until;
-use super::clients::{Client, Clients, Served};
+use super::clients::{Client, Clients};
 use super::routes;
 
 /// Connections at a time. For one more the server ends the one whose client has let it wait longest for a request.
@@ -108,6 +108,10 @@ async fn connection(
     let _ = stream.set_nodelay(true);
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(STALL_TIME));
+    let stream = Stream {
+        stream: TokioIo::new(Box::pin(stream)),
+        client: Arc::clone(&client),
+    };
     let service = service_fn(|mut request| {
         let (state, client) = (Arc::clone(&state), Arc::clone(&client));
         async {
@@ -115,19 +119,14 @@ async fn connection(
             // For its body, which the connection may have to wait for.
             request.extensions_mut().insert(client);
             let response = routes::respond(state, request).await;
-            Ok::<_, Infallible>(response.map(|body| {
-                body.map_frame(move |frame| {
-                    let _ = &served;
-                    frame
-                })
-            }))
+            Ok::<_, Infallible>(response.map(|body| served.with(body)))
         }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)
         .max_buf_size(MAX_HEADERS)
-        .serve_connection(TokioIo::new(Box::pin(stream)), service);
+        .serve_connection(stream, service);
     // A client that does not speak HTTP, or has gone, concerns nobody else.
     until(watcher.watch(connection), client.dismissed()).await;
 }

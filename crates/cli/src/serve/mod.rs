@@ -5,6 +5,7 @@
 //! generates, [`embeddings`] answers with the vectors of [`embedder`], [`stops`] ends texts at strings, [`logprobs`] tells how likely tokens were, [`replies`] writes
 //! answers, [`page`] is the chat in the browser, and [`metrics`] counts. [`kind`] says for which interface.
 
+mod answers;
 mod bodies;
 mod clients;
 mod connections;

@@ -203,11 +203,13 @@ fn texts_at_once_are_those_one_after_the_other() {
     let no_token = json!({"prompt": [1, 99999]});
     assert_eq!(server.post(COMPLETIONS, &no_token).status, 400);
     let metrics = server.request("GET /metrics", b"");
-    assert!(
-        metrics
-            .head
-            .contains("content-type: text/plain; version=0.0.4")
-    );
+    let length = metrics.body.len();
+    for header in [
+        "content-type: text/plain; version=0.0.4",
+        &format!("content-length: {length}\r\n"),
+    ] {
+        assert!(metrics.head.contains(header), "{}", metrics.head);
+    }
     let tokens = |choices: &Value| {
         let tokens = &choices[0]["logprobs"]["tokens"];
         tokens.as_array().unwrap().len()
