@@ -218,6 +218,8 @@ std::string without_setters(std::string text) {
         const std::size_t begin = text.find(call), name = begin + call.size(), end = text.find('\'', name);
         if (begin == std::string::npos || end == std::string::npos) continue;
         const std::string components = text.substr(name, end - name);
+        // A user may have functions that begin like that.
+        if (components.size() > 4 || components.find_first_not_of("xyzw") != std::string::npos) continue;
         return text.substr(0, begin) + "'" + components +
                "' is not assignable: the vector is constant or was computed (a component of a swizzle is one), or the "
                "value has another type";

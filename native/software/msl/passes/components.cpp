@@ -74,6 +74,8 @@ void join_components(Source &source) {
     for (Index i = 0; i + 2 < source.size(); ++i) {
         Token &first = source[i], &last = source[i + 2];
         if (!is_swizzle(first) || first.text.size() < 2 || !is_member(i) || declared.contains(first.text)) continue;
+        // Such a one is not assignable.
+        if (std::set<char>(first.text.begin(), first.text.end()).size() < first.text.size()) continue;
         if (!source[i + 1].is(".") || !is_swizzle(last) || last.replaced || !first.appended.empty()) continue;
         const std::string joined = composed(first.replaced ? first.replacement : first.text, last.text);
         if (joined.empty()) continue;

@@ -16,7 +16,10 @@ constexpr std::array<std::string_view, 8> specifiers = {"static", "inline",   "c
 
 // The brace behind the head of a type that is defined; `at` if nothing is defined there.
 Index body_of(const Source &source, Index at) {
-    if (at > 0 && source[at - 1].is("->")) return at;
+    // The type that a function returns.
+    Index before = at;
+    while (before > 0 && source[before - 1].is_one_of(specifiers)) --before;
+    if (before > 0 && source[before - 1].is("->")) return at;
     const Index end = source.size() - 1;
     for (Index i = at + 1; i < end;) {
         const Token &token = source[i];
