@@ -52,11 +52,6 @@ void test_errors() {
     CHECK(constant_store.library == nullptr && constant_store.says("program_source:1:"));
     const compiled host_header("#include <stdio.h>\n");
     CHECK(host_header.library == nullptr && host_header.says("stdio.h"));
-    // Neither is an error of the translation's: what a function returns is no type without a semicolon.
-    const compiled own(
-        "struct image { int n; void put_pixel(int) {} };\nauto same(thread image &i) -> const thread struct image & { return i; }\n"
-        "static void f(constant image &i) { i.put_pixel(1); }\n");
-    CHECK(own.library == nullptr && own.says("program_source:3:36: error:") && own.says("put_pixel"));
     const compiled warning(head + "kernel void k(device float *a) {\n  int x = 3;\n  x == 4;\n  a[0] = x;\n}\n");
     CHECK(warning.library != nullptr && warning.says("program_source:5:5: warning:"));
 }

@@ -60,10 +60,19 @@ void test_writes_to_values() {
     CHECK(read.library != nullptr && read.log.empty());
 }
 
+void test_own_functions() {
+    // Neither is an error of the translation's: what a function returns is no type without a semicolon.
+    const compiled own(
+        "struct image { int n; void put_pixel(int) {} };\nauto same(thread image &i) -> const thread struct image & { return i; }\n"
+        "static void f(constant image &i) { i.put_pixel(1); }\n");
+    CHECK(own.library == nullptr && own.says("program_source:3:36: error:") && own.says("put_pixel"));
+}
+
 }  // namespace
 
 int main() {
     test_operators_that_vectors_lack();
     test_writes_to_values();
+    test_own_functions();
     return check::report("msl/vector_errors_test");
 }
