@@ -33,7 +33,11 @@ impl Settings {
     /// Restores the settings before SIGTERM or SIGQUIT ends the program. The threads that begin later leave these signals to
     /// a thread that waits for them.
     pub fn restore_at_end(self: Arc<Self>) -> io::Result<()> {
-        let ends = SigSet::from_iter([Signal::SIGTERM, Signal::SIGQUIT]);
+        let ends = [Signal::SIGTERM, Signal::SIGQUIT].into_iter();
+        let ends = SigSet::from_iter(ends.filter(|&signal| !is_ignored(signal)));
+        if ends == SigSet::empty() {
+            return Ok(());
+        }
         ends.thread_block()?;
         let wait = move || -> Result<(), Errno> {
             let signal = ends.wait()?;
@@ -44,4 +48,13 @@ impl Settings {
         let thread = thread::Builder::new().name("end of chat".to_owned());
         thread.spawn(wait).map(drop)
     }
+}
+
+/// Whether who began the program wants it to go on after the signal, as shells do for programs in the background.
+fn is_ignored(signal: Signal) -> bool {
+    // SAFETY: the fields are numbers and functions that may be missing.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: without a new action the call only writes the present one to where there is room for it.
+    let status = unsafe { libc::sigaction(signal as i32, std::ptr::null(), &mut action) };
+    status == 0 && action.sa_sigaction == libc::SIG_IGN
 }

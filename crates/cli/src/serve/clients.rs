@@ -109,3 +109,29 @@ impl Drop for Client {
         self.serve();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::answers::Served;
+    use super::{Client, Clients};
+
+    #[test]
+    fn a_connection_waits_again_once_its_answer_is_sent() {
+        let clients = Arc::new(Clients::default());
+        let client = Arc::new(Client::new(Arc::clone(&clients)));
+        let waiting = || clients.waits().clients.len();
+        assert_eq!(waiting(), 1);
+        let served = Served::new(Arc::clone(&client));
+        // A part of the answer.
+        client.sent();
+        assert_eq!(waiting(), 0);
+        drop(served.with(()));
+        assert_eq!(waiting(), 0, "the rest is on its way");
+        client.sent();
+        assert_eq!(waiting(), 1);
+        drop(client);
+        assert_eq!(waiting(), 0);
+    }
+}

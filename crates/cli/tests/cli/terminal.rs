@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::ptr::null_mut;
 
 use crate::commands::{MODEL, command};
@@ -99,6 +99,42 @@ fn control_c_interrupts_a_coloured_answer() {
     assert!(child.wait().unwrap().success());
 }
 
+/// Begins a program with this action for SIGTERM and SIGQUIT: those of the test may be its shell's choice.
+fn begin(mut program: Command, action: libc::sighandler_t) -> Child {
+    let act = move || {
+        for signal in [libc::SIGTERM, libc::SIGQUIT] {
+            // SAFETY: the action is a constant of the system's.
+            unsafe { libc::signal(signal, action) };
+        }
+        Ok(())
+    };
+    // SAFETY: the closure makes two system calls, which are safe after a fork, and allocates nothing.
+    unsafe { program.pre_exec(act) }.spawn().unwrap()
+}
+
+#[test]
+fn a_chat_goes_on_after_signals_that_are_ignored() {
+    let folder = tempfile::tempdir().unwrap();
+    let template = folder.path().join("template.jinja");
+    std::fs::write(&template, "{{ messages[-1].content }}").unwrap();
+    let (mut ours, theirs) = terminal();
+    let kept = theirs.try_clone().unwrap();
+    let mut child = begin(chat(&template, theirs), libc::SIG_IGN);
+    read_until(&mut ours, "> ");
+    let edited = settings(&kept);
+    for signal in [libc::SIGTERM, libc::SIGQUIT] {
+        let pid = i32::try_from(child.id()).unwrap();
+        // SAFETY: the call takes numbers alone, and the child is not waited for yet, so its number is not another's.
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+    }
+    ours.write_all(b"/nonsense\r").unwrap();
+    read_until(&mut ours, "there is no command /nonsense");
+    read_until(&mut ours, "> ");
+    assert_eq!(settings(&kept), edited);
+    ours.write_all(b"\x04").unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
 /// The terminal is not the one that controls the program: the system would reset that one when the program ends.
 #[test]
 fn signals_leave_the_terminal_as_it_was() {
@@ -113,7 +149,7 @@ fn signals_leave_the_terminal_as_it_was() {
         let (mut ours, theirs) = terminal();
         let kept = theirs.try_clone().unwrap();
         let before = settings(&kept);
-        let mut child = chat(&template, theirs).spawn().unwrap();
+        let mut child = begin(chat(&template, theirs), libc::SIG_DFL);
         read_until(&mut ours, "> ");
         assert_ne!(settings(&kept), before);
         let pid = i32::try_from(child.id()).unwrap();
