@@ -3,6 +3,10 @@
 mod input;
 mod interrupts;
 mod output;
+#[cfg(unix)]
+mod settings;
+#[cfg(not(unix))]
+#[path = "no_settings.rs"]
 mod settings;
 
 use std::io::{self, Write};
