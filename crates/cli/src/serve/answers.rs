@@ -10,13 +10,13 @@ use hyper::rt::{Read, ReadBufCursor, Write};
 
 use super::clients::Client;
 
-/// The body of an answer. The client waits from when this is made.
+/// The body of an answer. When it has ended, the answer only has to be sent.
 pub struct Answer<B> {
     body: B,
     _served: Served,
 }
 
-/// A request that is complete, until its answer is.
+/// While this is there, the client waits for its answer.
 pub struct Served(Arc<Client>);
 
 impl Served {
@@ -25,7 +25,7 @@ impl Served {
         Self(client)
     }
 
-    /// What is served with this body.
+    /// The answer with this body.
     pub fn with<B>(self, body: B) -> Answer<B> {
         Answer {
             body,

@@ -8,6 +8,8 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::ptr::null_mut;
 
+use tempfile::NamedTempFile;
+
 use crate::commands::{MODEL, command};
 
 /// Both ends: the test's and the program's.
@@ -43,6 +45,13 @@ fn read_until(terminal: &mut File, text: &str) -> String {
     String::from_utf8_lossy(&read).into_owned()
 }
 
+/// A chat template that is the last message.
+fn template() -> NamedTempFile {
+    let mut file = NamedTempFile::new().unwrap();
+    file.write_all(b"{{ messages[-1].content }}").unwrap();
+    file
+}
+
 /// A chat on a terminal. Each command buffer takes a while.
 fn chat(template: &Path, theirs: OwnedFd) -> Command {
     let mut chat = command(&["chat", "-m", MODEL, "--template"]);
@@ -59,11 +68,9 @@ fn chat(template: &Path, theirs: OwnedFd) -> Command {
 /// Each token takes some tenths of a second, so an answer that is not interrupted would have dozens of words.
 #[test]
 fn control_c_interrupts_a_coloured_answer() {
-    let folder = tempfile::tempdir().unwrap();
-    let template = folder.path().join("template.jinja");
-    std::fs::write(&template, "{{ messages[-1].content }}").unwrap();
+    let template = template();
     let (mut ours, theirs) = terminal();
-    let mut chat = chat(&template, theirs);
+    let mut chat = chat(template.path(), theirs);
     let lead_session = || {
         // SAFETY: the call has no arguments.
         if unsafe { libc::setsid() } < 0 {
@@ -114,12 +121,10 @@ fn begin(mut program: Command, action: libc::sighandler_t) -> Child {
 
 #[test]
 fn a_chat_goes_on_after_signals_that_are_ignored() {
-    let folder = tempfile::tempdir().unwrap();
-    let template = folder.path().join("template.jinja");
-    std::fs::write(&template, "{{ messages[-1].content }}").unwrap();
+    let template = template();
     let (mut ours, theirs) = terminal();
     let kept = theirs.try_clone().unwrap();
-    let mut child = begin(chat(&template, theirs), libc::SIG_IGN);
+    let mut child = begin(chat(template.path(), theirs), libc::SIG_IGN);
     read_until(&mut ours, "> ");
     let edited = settings(&kept);
     for signal in [libc::SIGTERM, libc::SIGQUIT] {
@@ -138,9 +143,7 @@ fn a_chat_goes_on_after_signals_that_are_ignored() {
 /// The terminal is not the one that controls the program: the system would reset that one when the program ends.
 #[test]
 fn signals_leave_the_terminal_as_it_was() {
-    let folder = tempfile::tempdir().unwrap();
-    let template = folder.path().join("template.jinja");
-    std::fs::write(&template, "{{ messages[-1].content }}").unwrap();
+    let template = template();
     for (signal, code) in [
         (libc::SIGTERM, None),
         (libc::SIGQUIT, None),
@@ -149,7 +152,7 @@ fn signals_leave_the_terminal_as_it_was() {
         let (mut ours, theirs) = terminal();
         let kept = theirs.try_clone().unwrap();
         let before = settings(&kept);
-        let mut child = begin(chat(&template, theirs), libc::SIG_DFL);
+        let mut child = begin(chat(template.path(), theirs), libc::SIG_DFL);
         read_until(&mut ours, "> ");
         assert_ne!(settings(&kept), before);
         let pid = i32::try_from(child.id()).unwrap();

@@ -14,8 +14,8 @@ pub(super) fn nearest(value: f32) -> i32 {
     (bits & 0x7f_ffff) as i32 - 0x40_0000
 }
 
-/// The first of the values that are furthest from zero, with its sign; nothing if all are negligible.
-fn furthest(values: &[f32]) -> Option<f32> {
+/// The first of the values that are furthest from zero, with its sign.
+pub(super) fn furthest(values: &[f32]) -> f32 {
     let further = |best: f32, &value: &f32| {
         if value.abs() > best.abs() {
             value
@@ -23,8 +23,12 @@ fn furthest(values: &[f32]) -> Option<f32> {
             best
         }
     };
-    let furthest = values.iter().fold(0.0, further);
-    (furthest.abs() >= NEGLIGIBLE).then_some(furthest)
+    values.iter().fold(0.0, further)
+}
+
+/// The same; nothing if all are negligible.
+fn furthest_of_some(values: &[f32]) -> Option<f32> {
+    Some(furthest(values)).filter(|furthest| furthest.abs() >= NEGLIGIBLE)
 }
 
 /// The weighted sums of values times levels and of squares of levels. Their ratio is the scale with the least error.
@@ -35,6 +39,13 @@ struct Fit {
 }
 
 impl Fit {
+    /// Adds a value, whose weight is its square.
+    fn add(&mut self, value: f32, level: f32) {
+        let weight = value * value;
+        self.products += weight * value * level;
+        self.squares += weight * level * level;
+    }
+
     fn scale(self) -> f32 {
         if self.squares > 0.0 {
             self.products / self.squares
@@ -62,7 +73,7 @@ fn best<T>(candidates: impl Iterator<Item = (Fit, T)>) -> Option<(f32, T)> {
 /// The scale of values whose levels are whole numbers from `-most` to `most - 1`, and the levels from 0 on.
 pub(super) fn symmetric(values: &[f32], most: i32, levels: &mut [u8]) -> f32 {
     levels.fill(0);
-    let Some(furthest) = furthest(values) else {
+    let Some(furthest) = furthest_of_some(values) else {
         return 0.0;
     };
     let level = |value: f32, inverse: f32| nearest(inverse * value).clamp(-most, most - 1);
@@ -72,9 +83,7 @@ pub(super) fn symmetric(values: &[f32], most: i32, levels: &mut [u8]) -> f32 {
         let inverse = -(most as f32 + 0.1 * step as f32) / furthest;
         let mut fit = Fit::default();
         for &value in values {
-            let (weight, level) = (value * value, level(value, inverse) as f32);
-            fit.products += weight * value * level;
-            fit.squares += weight * level * level;
+            fit.add(value, level(value, inverse) as f32);
         }
         (fit, inverse)
     });
@@ -90,7 +99,7 @@ pub(super) fn symmetric(values: &[f32], most: i32, levels: &mut [u8]) -> f32 {
 /// The same for few levels: instead of other scales, it tries other levels of single values, in up to five rounds.
 pub(super) fn symmetric_by_levels(values: &[f32], most: i32, levels: &mut [u8]) -> f32 {
     levels.fill(0);
-    let Some(furthest) = furthest(values) else {
+    let Some(furthest) = furthest_of_some(values) else {
         return 0.0;
     };
     let bounded = |value: f32| nearest(value).clamp(-most, most - 1);
@@ -101,9 +110,7 @@ pub(super) fn symmetric_by_levels(values: &[f32], most: i32, levels: &mut [u8]) 
         .collect();
     let mut fit = Fit::default();
     for (&value, &level) in values.iter().zip(&chosen) {
-        let (weight, level) = (value * value, level as f32);
-        fit.products += weight * value * level;
-        fit.squares += weight * level * level;
+        fit.add(value, level as f32);
     }
     for _ in 0..5 {
         let mut has_changed = false;
@@ -121,8 +128,7 @@ pub(super) fn symmetric_by_levels(values: &[f32], most: i32, levels: &mut [u8]) 
             if new == *level {
                 continue;
             }
-            other.products += weight * value * new as f32;
-            other.squares += weight * new as f32 * new as f32;
+            other.add(value, new as f32);
             let gains = other.products * other.products * fit.squares
                 > fit.products * fit.products * other.squares;
             if other.squares > 0.0 && gains {
@@ -245,7 +251,7 @@ pub(super) fn nearest_of_table(value: f32) -> u8 {
 
 /// The scale of values that numbers of the table stand for.
 pub(super) fn of_table(values: &[f32]) -> f32 {
-    let Some(furthest) = furthest(values) else {
+    let Some(furthest) = furthest_of_some(values) else {
         return 0.0;
     };
     let fit = |inverse: f32| {

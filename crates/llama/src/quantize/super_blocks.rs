@@ -4,8 +4,8 @@
 use half::f16;
 
 use super::search::{
-    LeastSearch, NEGLIGIBLE, nearest, nearest_of_table, of_table, symmetric, symmetric_by_levels,
-    with_least,
+    LeastSearch, NEGLIGIBLE, furthest, nearest, nearest_of_table, of_table, symmetric,
+    symmetric_by_levels, with_least,
 };
 
 pub(super) const SUPER_BLOCK: usize = 256;
@@ -145,18 +145,6 @@ pub(super) fn q5_k(values: &Values, out: &mut Vec<u8>) {
     out.extend(block.six_bits());
     out.extend(packed(&block.levels, 4, 1, 32));
     out.extend(packed(&block.levels, 0, 4, 32));
-}
-
-/// The first of the scales that are furthest from zero.
-fn furthest(scales: &[f32]) -> f32 {
-    let further = |best: f32, &scale: &f32| {
-        if scale.abs() > best.abs() {
-            scale
-        } else {
-            best
-        }
-    };
-    scales.iter().fold(0.0, further)
 }
 
 /// Levels of parts whose values are from `-most` to `most - 1` times a scale. Those without a scale stay.

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::scheduler::{Listener, VOCABULARY, alone_in, options, request, run};
+use crate::scheduler::{Listener, VOCABULARY, alone_in, options, request, run, tell};
 use crate::support::{shipped, tokens};
 use metal_bridge_llama::constraint::Grammar;
 use metal_bridge_llama::sampling::Sampling;
@@ -157,16 +157,14 @@ fn a_text_that_repeats_its_prompt_takes_few_passes() {
     let story = model.tokenizer().encode("Once upon a time").unwrap();
     let mut scheduler = Scheduler::new(&model, 1, &options).unwrap();
     let mut tell = |prompt: &[u32], count| {
-        let listener = Listener::default();
         let request = Request {
             uses_cache: true,
             ..request(prompt.to_vec(), count)
         };
         let before = scheduler.counts();
-        scheduler.add(request, listener.clone());
-        run(&mut scheduler);
+        let told = tell(&mut scheduler, request);
         let passes = (scheduler.counts() - before).command_buffers;
-        (listener.told.take().answer().tokens.clone(), passes)
+        (told.answer().tokens.clone(), passes)
     };
     let (first, _) = tell(&story, 20);
     // Said once already, and begun again.
