@@ -30,6 +30,7 @@ const SOFTWARE_METAL_VARIABLE: &str = "METAL_BRIDGE_SOFTWARE_METAL";
 
 /// Set where all builds of one profile are to share what is compiled, as in a checkout of this project (.cargo/config.toml):
 /// Cargo gives each choice of packages and features a folder of its own, and would compile the same native code for each.
+/// Builds with sanitizers share nothing.
 const SHARE_VARIABLE: &str = "METAL_BRIDGE_SHARE_OBJECTS";
 
 fn main() {
@@ -231,10 +232,9 @@ fn products() -> PathBuf {
         .ancestors()
         .nth(2)
         .map(|builds| builds.join("metal-bridge-native"));
+    let shares = env::var_os(SHARE_VARIABLE).is_some() && sanitizer_flags().is_empty();
     shared
-        .filter(|folder| {
-            env::var_os(SHARE_VARIABLE).is_some() && fs::create_dir_all(folder).is_ok()
-        })
+        .filter(|folder| shares && fs::create_dir_all(folder).is_ok())
         .unwrap_or(out)
 }
 
