@@ -52,6 +52,12 @@ pub fn queue() -> &'static CommandQueue {
 
 /// Encodes with `encode` and waits for the GPU.
 pub fn run(encode: impl FnOnce(&mut ComputeEncoder<'_>) -> Result<()>) {
+    let mut encode = Some(encode);
+    run_dynamic(&mut |encoder| encode.take().expect("one call")(encoder));
+}
+
+/// Hundreds of functions call [`run`]: its body is compiled once, not for each.
+fn run_dynamic(encode: &mut dyn FnMut(&mut ComputeEncoder<'_>) -> Result<()>) {
     let mut commands = rig().queue.command_buffer().expect("a command buffer");
     let mut encoder = commands
         .compute_command_encoder(DispatchType::Serial)
