@@ -27,71 +27,80 @@ constexpr const char *precompiled_name = "/library.pch";
 constexpr const char *reflection_name = "/reflection";
 
 // Everything that the source defines stays inside the shared object, and what a kernel does not use is not generated.
-std::string wrap(const std::string &translated) {
+// What the compiler misses behind the source it finds missing at the end of the questions.
+std::string wrap(const std::string &translated, const std::string &questions) {
     return std::string(surroundings) +
            "#pragma clang attribute smtl.push(__attribute__((internal_linkage)), apply_to = function)\n" + translated +
-           end_of_source + "#pragma clang attribute smtl.pop\n";
+           end_of_source + "#pragma clang attribute smtl.pop\n" + questions + end_of_source + "\n";
 }
 
-bool precompile(const Toolchain &toolchain, const std::string &translated, const Dialect &dialect, bool may_mix,
-                const std::string &folder, std::string &errors, std::string &initialisers) {
-    const std::string standard = standard_library(dialect, errors);
+struct Precompiled {
+    bool succeeded = false;
+    std::vector<Fact> facts;
+    std::string errors;  // or warnings
+    std::string initialisers;
+};
+
+Precompiled precompile(const Toolchain &toolchain, const std::string &translated, const std::string &questions,
+                       const Dialect &dialect, bool may_mix, const std::string &folder) {
+    Precompiled made;
+    const std::string standard = standard_library(dialect, made.errors);
     const std::string input = folder + "/input";
-    if (standard.empty() || !write_file(input, wrap(translated))) return false;
+    if (standard.empty() || !write_file(input, wrap(translated, questions))) return made;
     std::vector<std::string> arguments = toolchain.compile_arguments(dialect);
     arguments.insert(arguments.end(),
                      {"-Wglobal-constructors", "-Xclang", "-fno-pch-timestamp", "-fpch-instantiate-templates",
                       "-include-pch", standard, "-x", "c++-header", "-o", folder + precompiled_name, "-"});
+    if (may_mix) arguments.emplace_back(mixed_halves_warning);
     ProcessBounds bounds;
-    if (may_mix) {
-        arguments.emplace_back(mixed_halves_warning);
-        bounds.error_bytes = std::size_t{1} << 26;  // of which most goes
-    }
+    const std::size_t shown_bytes = bounds.error_bytes;
+    bounds.error_bytes = most_told_bytes;  // of which most goes
     const ProcessResult result = toolchain.run(arguments, input, folder, bounds);
     if (result.succeeded) (void)forget_deferred_checks(folder + precompiled_name, toolchain.version);
-    MixedHalves halves = find_mixed_halves(result.errors);
+    Told told = take_told(result.errors);
+    MixedHalves halves = find_mixed_halves(told.messages);
     DynamicInitialisers dynamic = find_dynamic_initialisers(halves.messages);
-    errors = std::move(dynamic.messages);
-    initialisers = std::move(dynamic.errors);
+    made.succeeded = result.succeeded && !halves.found;
+    made.facts = std::move(told.facts);
+    made.errors = dynamic.messages.substr(0, shown_bytes);
+    made.initialisers = std::move(dynamic.errors);
     (void)unlink(input.c_str());
-    return result.succeeded && !halves.found;
+    return made;
+}
+
+// Whether nothing would have to run before a kernel, if all function constants were zero. Only code generation knows.
+bool computes_variables(const Translation &translation, const Dialect &dialect, const std::string &folder,
+                        bool initialises, std::string &errors) {
+    const std::string input = folder + "/input", object = folder + "/object";
+    if (!write_file(input, define_function_constants(translation))) return false;
+    const ProcessResult result = compile_object(dialect, folder, folder, object, initialises);
+    if (!result.succeeded) errors = result.errors;
+    const bool computed = result.succeeded && !has_initialisers(read_file(object).value_or(""), dialect.sanitize);
+    (void)unlink(input.c_str());
+    (void)unlink(object.c_str());
+    return computed;
 }
 
 bool reflect(const Translation &translation, const Dialect &dialect, const std::string &folder,
-             const std::string &initialisers, std::string &errors) {
-    const std::string input = folder + "/input";
-    const std::string object = folder + "/object";
-    const std::string constants = initialisers.empty() ? "" : define_function_constants(translation);
-    if (!write_file(input, constants + reflection_source(translation))) return false;
-    const std::string warnings = errors;
+             const Precompiled &precompiled, std::string &errors) {
+    const std::string &initialisers = precompiled.initialisers;
     // A source may have turned warnings off. Then nothing is known of the function constants' values.
-    const bool unknown = initialisers.empty() && !translation.constants.empty();
-    ProcessResult result;
-    std::string bytes;
-    const auto computes = [&](ProcessResult compiled) {
-        result = std::move(compiled);
-        bytes = result.succeeded ? read_file(object).value_or("") : "";
-        return unknown || !result.succeeded || !has_initialisers(bytes, dialect.sanitize);
-    };
-    const bool computed = (initialisers.empty() && computes(compile_facts(dialect, folder, folder, object))) ||
-                          computes(compile_object(dialect, folder, folder, object, !initialisers.empty()));
-    (void)unlink(input.c_str());
-    (void)unlink(object.c_str());
-    (void)unlink((folder + "/errors").c_str());
-    if (!computed) {
-        errors = initialisers.empty() ? std::string(not_computed) : initialisers;
+    const bool silenced = initialisers.empty() && translation.constants.empty() &&
+                          may_silence_warnings(translation.text, Toolchain::shared().headers);
+    errors = initialisers.empty() ? std::string(not_computed) : initialisers;
+    if ((silenced || !initialisers.empty()) &&
+        !computes_variables(translation, dialect, folder, !initialisers.empty(), errors))
         return false;
-    }
-    std::optional<Reflection> reflection = read_reflection(translation, bytes);
+    std::optional<Reflection> reflection = read_reflection(translation, precompiled.facts);
     if (!reflection) {
-        errors = result.errors.empty() ? "the library's reflection cannot be read" : result.errors;
+        errors = "the library's reflection cannot be read";
         return false;
     }
     if (const std::vector<Problem> misplaced = find_misplaced_arguments(translation, *reflection); !misplaced.empty()) {
         errors = list_problems(misplaced);
         return false;
     }
-    reflection->warnings = warnings;
+    reflection->warnings = precompiled.errors;
     reflection->initialisers = initialisers;
     return write_file(folder + reflection_name, serialize(*reflection));
 }
@@ -197,13 +206,12 @@ std::string smtl_library::entry(const smtl::msl::Translation *translation, std::
     const Toolchain &toolchain = Toolchain::shared();
     restore_standard_library(dialect);
     return Cache::shared().entry(key, [&](const std::string &folder) {
-        std::string initialisers;
-        if (!precompile(toolchain, translated, dialect, translation && may_mix_halves(*translation), folder, errors,
-                        initialisers))
-            return false;
-        if (translation) return reflect(*translation, dialect, folder, initialisers, errors);
+        const Precompiled made = precompile(toolchain, translated, translation ? ask_for_reflection(*translation) : "",
+                                            dialect, translation && may_mix_halves(*translation), folder);
+        errors = made.errors;
+        if (!made.succeeded || (translation && !reflect(*translation, dialect, folder, made, errors))) return false;
         (void)unlink((folder + "/errors").c_str());
-        return write_file(folder + reflection_name, serialize(reflection));
+        return translation || write_file(folder + reflection_name, serialize(reflection));
     });
 }
 

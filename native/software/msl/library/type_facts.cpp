@@ -9,11 +9,13 @@
 #include "library.h"
 #include "msl/compile/cache.h"
 #include "msl/compile/deletion.h"
+#include "msl/compile/diagnostics.h"
 #include "msl/compile/file.h"
 #include "msl/compile/hash.h"
 #include "msl/compile/process.h"
-#include "msl/machine_code/machine_code.h"
+#include "msl/compile/toolchain.h"
 #include "msl/reflection/data_type.h"
+#include "msl/reflection/told.h"
 
 namespace smtl::msl {
 namespace {
@@ -23,7 +25,7 @@ constexpr const char *facts_file = "/facts";
 using FactsByName = std::map<std::string, StructureFacts>;
 using Asked = FactsByName::value_type;
 
-std::string question(std::size_t number, const Asked &asked) {
+std::string definition(std::size_t number, const Asked &asked) {
     const auto &[name, facts] = asked;
     std::string text = "SMTL_TYPE_FACTS(" + std::to_string(number) + ", " + name;
     for (const Member &member : facts.members) {
@@ -33,42 +35,50 @@ std::string question(std::size_t number, const Asked &asked) {
     return text + ")\n";
 }
 
-// The compiler's answer; empty if the source does not compile.
-std::string answer(const smtl_library &library, const std::string &source) {
+// The compiler's answers; empty if the source does not compile.
+std::vector<Fact> answers(const smtl_library &library, const std::string &source) {
     const std::string key = "types-" + Hash().add(library.key).add(source).digest();
     const auto build = [&](const std::string &into) {
         std::string errors;
         const std::string precompiled = library.entry(nullptr, errors);
         const std::string input = into + "/input";
         if (precompiled.empty() || !write_file(input, source)) return false;
-        const ProcessResult result = compile_facts(library.dialect, precompiled, into, into + facts_file);
+        std::vector<std::string> arguments = Toolchain::shared().compile_arguments(library.dialect);
+        arguments.insert(arguments.end(),
+                         {"-include-pch", precompiled + "/library.pch", "-x", "c++", "-fsyntax-only", "-"});
+        ProcessBounds bounds;
+        bounds.error_bytes = most_told_bytes;
+        const ProcessResult result = Toolchain::shared().run(arguments, input, into, bounds);
         (void)unlink(input.c_str());
         (void)unlink((into + "/errors").c_str());
-        return result.succeeded;
+        return result.succeeded && write_file(into + facts_file, result.errors);
     };
-    std::string object;
+    std::vector<Fact> facts;
     const auto work = [&] {
         const std::string folder = Cache::shared().entry(key, build);
-        object = folder.empty() ? "" : read_file(folder + facts_file).value_or("");
-        return !object.empty();
+        if (!folder.empty()) facts = take_told(read_file(folder + facts_file).value_or("")).facts;
+        return !facts.empty();
     };
     bool deleted = false;
     (void)despite_deletion(work, deleted);
-    return std::string(find_section(object, "smtl_types"));
+    return facts;
 }
 
 // One structure that the compiler does not know spoils the answer about all: then halves of them are asked for.
 void ask(const smtl_library &library, std::span<Asked *const> asked) {
     if (asked.empty()) return;
-    std::string source = "#include <prelude/types.h>\n";
-    for (std::size_t i = 0; i < asked.size(); ++i) source += question(i, *asked[i]);
-    const std::string bytes = answer(library, source);
-    for (FactReader reader(bytes); !reader.is_at_end();) {
-        const std::uint64_t number = reader.next(), count = std::min<std::uint64_t>(reader.next(), bytes.size());
-        const std::string_view words = reader.take(count * sizeof(std::uint64_t));
-        if (number < asked.size()) asked[number]->second.bytes = words;
+    std::string source = std::string(surroundings);
+    Questions questions;
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+        source += definition(i, *asked[i]);
+        questions.ask("smtl::spread<smtl_type_facts_" + std::to_string(i) + ">::type()");
     }
-    if (!bytes.empty() || asked.size() == 1) return;
+    const std::vector<Fact> facts = answers(library, source + questions.text());
+    for (const Fact &fact : facts)
+        if (!fact.empty() && fact[0] < asked.size())
+            asked[fact[0]]->second.bytes.assign(reinterpret_cast<const char *>(&fact[1]),
+                                                (fact.size() - 1) * sizeof(std::uint64_t));
+    if (!facts.empty() || asked.size() == 1) return;
     ask(library, asked.first(asked.size() / 2));
     ask(library, asked.subspan(asked.size() / 2));
 }

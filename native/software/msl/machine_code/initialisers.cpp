@@ -54,6 +54,21 @@ DynamicInitialisers find_dynamic_initialisers(const std::string &messages) {
     return result;
 }
 
+bool may_silence_warnings(std::string_view translated, const std::string &own_headers) {
+    for (const char *word : {"diagnostic", "system_header"})
+        if (translated.find(word) != translated.npos) return true;
+    constexpr std::string_view marker = "\n# ";
+    for (std::size_t at = translated.find(marker); at != translated.npos; at = translated.find(marker, at + 1)) {
+        const std::string_view rest = translated.substr(at + marker.size());
+        const std::string_view line = rest.substr(0, rest.find('\n'));
+        const std::size_t name = std::min(line.find('"'), line.size()), flags = std::min(line.rfind('"'), line.size());
+        const std::string_view file = line.substr(name);
+        const bool own = file.starts_with("\"" + own_headers + "/") || file.starts_with("\"<built-in>\"");
+        if (!own && line.find('3', flags) != line.npos) return true;
+    }
+    return false;
+}
+
 std::string zero_variable(const FunctionConstant &constant) {
     return "SMTL_CONSTANT " + constant.type + " " + constant.name + " = (" + constant.type + ")0; ";
 }

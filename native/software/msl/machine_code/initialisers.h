@@ -16,6 +16,10 @@ struct DynamicInitialisers {
 };
 DynamicInitialisers find_dynamic_initialisers(const std::string &messages);
 
+// Whether clang may keep silent about such variables: the source has a pragma about diagnostics, or says that lines of
+// it are a system's header. Lines of `own_headers` are one.
+bool may_silence_warnings(std::string_view translated, const std::string &own_headers);
+
 // For values of which clang does not say the variable.
 inline constexpr std::string_view not_computed =
     "error: a variable outside of functions needs a constant expression as its initializer: one here has none\n";

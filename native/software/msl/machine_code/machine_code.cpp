@@ -86,12 +86,4 @@ ProcessResult compile_object(const Dialect &dialect, const std::string &precompi
     return result;
 }
 
-ProcessResult compile_facts(const Dialect &dialect, const std::string &precompiled, const std::string &folder,
-                            const std::string &object) {
-    std::vector<std::string> arguments = Toolchain::shared().compile_arguments(dialect);
-    arguments.insert(arguments.end(),
-                     {"-include-pch", precompiled + "/library.pch", "-w", "-x", "c++", "-", "-c", "-o", object});
-    return Toolchain::shared().run(arguments, folder + "/input", folder);
-}
-
 }  // namespace smtl::msl

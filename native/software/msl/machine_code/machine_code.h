@@ -14,8 +14,4 @@ namespace smtl::msl {
 ProcessResult compile_object(const Dialect &dialect, const std::string &precompiled, const std::string &folder,
                              const std::string &object, bool initialises, bool exports = false);
 
-// The same for facts, of which clang itself computes the values: one run of clang instead of two.
-ProcessResult compile_facts(const Dialect &dialect, const std::string &precompiled, const std::string &folder,
-                            const std::string &object);
-
 }  // namespace smtl::msl

@@ -8,7 +8,38 @@
 namespace smtl::msl {
 namespace {
 
-constexpr std::string_view section_name = "smtl_reflection";
+// What each fact is about, and of how many numbers it and a parameter are: see prelude/reflection.h.
+constexpr std::uint64_t kernel_tag = 1, constant_tag = 2;
+constexpr std::size_t kernel_numbers = 3, constant_numbers = 4, parameter_numbers = 5;
+
+// Each once; false if not as expected.
+bool read_kernel(const Fact &fact, Reflection &reflection, std::vector<bool> &known) {
+    const std::uint64_t number = fact[1];
+    if (number >= known.size() || known[number]) return false;
+    known[number] = true;
+    std::vector<ParameterFacts> &parameters = reflection.parameters[number];
+    parameters.resize(reflection.kernels[number].parameters.size());
+    if (fact.size() != kernel_numbers + parameters.size() * parameter_numbers) return false;
+    reflection.thread_limits[number] = static_cast<std::uint32_t>(fact[2]);
+    const std::uint64_t *at = fact.data() + kernel_numbers;
+    for (ParameterFacts &parameter : parameters) {
+        parameter.index = static_cast<std::uint32_t>(at[0]);
+        parameter.read_only = static_cast<std::uint32_t>(at[1]);
+        parameter.length = static_cast<std::uint32_t>(at[2]);
+        parameter.category = static_cast<ParameterCategory>(at[3]);
+        parameter.type_size = at[4];
+        at += parameter_numbers;
+    }
+    return true;
+}
+
+bool read_constant(const Fact &fact, Reflection &reflection, std::vector<bool> &known) {
+    const std::uint64_t number = fact[1];
+    if (number >= known.size() || known[number] || fact.size() != constant_numbers) return false;
+    known[number] = true;
+    reflection.constant_facts[number] = {static_cast<std::uint32_t>(fact[2]), static_cast<std::uint32_t>(fact[3])};
+    return true;
+}
 
 }  // namespace
 
@@ -55,25 +86,24 @@ std::vector<std::string> find_symbols(std::string_view object, std::string_view 
     return found;
 }
 
-std::string reflection_source(const Translation &translation) {
-    std::string text = "#include <prelude/reflection.h>\n";
+std::string ask_for_reflection(const Translation &translation) {
+    Questions questions;
     for (std::size_t i = 0; i < translation.kernels.size(); ++i) {
         const Kernel &kernel = translation.kernels[i];
         const std::string limit = kernel.thread_limit.expression.empty() ? "0" : "::" + kernel.thread_limit.expression;
-        text += "SMTL_REFLECT_KERNEL(" + std::to_string(i) + ", ::" + kernel.identifier + ", ::" + kernel.indices +
-                ", " + limit + ")\n";
+        questions.ask("SMTL_KERNEL_FACTS(" + std::to_string(i) + ", ::" + kernel.identifier + ", ::" + kernel.indices +
+                      ", " + limit + ")");
     }
     for (std::size_t i = 0; i < translation.constants.size(); ++i) {
         const FunctionConstant &constant = translation.constants[i];
         const std::string scope = constant.index.substr(0, constant.index.rfind(':') + 1);
-        text += "SMTL_REFLECT_CONSTANT(" + std::to_string(i) + ", ::" + (scope == constant.index ? "" : scope) +
-                constant.name + ", ::" + constant.index + ")\n";
+        questions.ask("SMTL_CONSTANT_FACTS(" + std::to_string(i) + ", ::" + (scope == constant.index ? "" : scope) +
+                      constant.name + ", ::" + constant.index + ")");
     }
-    return text;
+    return questions.text();
 }
 
-// The section is a run of records, each `tag, number, count` and then the facts; see prelude/reflection.h.
-std::optional<Reflection> read_reflection(const Translation &translation, std::string_view object) {
+std::optional<Reflection> read_reflection(const Translation &translation, const std::vector<Fact> &facts) {
     Reflection reflection;
     reflection.kernels = translation.kernels;
     reflection.visible = translation.visible;
@@ -81,31 +111,14 @@ std::optional<Reflection> read_reflection(const Translation &translation, std::s
     reflection.parameters.resize(translation.kernels.size());
     reflection.thread_limits.resize(translation.kernels.size());
     reflection.constant_facts.resize(translation.constants.size());
-    const std::string_view bytes = find_section(object, section_name);
-    struct Record {
-        std::uint32_t tag, number, count, thread_limit;
-    };
-    constexpr std::uint32_t kernel_tag = 1;
-    std::size_t records = 0;
-    for (std::size_t p = 0; p < bytes.size(); ++records) {
-        Record record;
-        if (!read_at(bytes, p, record)) return std::nullopt;
-        p += sizeof record;
-        if (record.tag == kernel_tag) {
-            if (record.number >= reflection.parameters.size() ||
-                record.count != reflection.kernels[record.number].parameters.size())
-                return std::nullopt;
-            reflection.thread_limits[record.number] = record.thread_limit;
-            for (std::uint32_t i = 0; i < record.count; ++i, p += sizeof(ParameterFacts))
-                if (!read_at(bytes, p, reflection.parameters[record.number].emplace_back())) return std::nullopt;
-        } else {
-            if (record.number >= reflection.constant_facts.size() || record.count != 1) return std::nullopt;
-            if (!read_at(bytes, p, reflection.constant_facts[record.number])) return std::nullopt;
-            p += sizeof(ConstantFacts);
-        }
-        p = (p + 7) / 8 * 8;
+    if (facts.size() != reflection.kernels.size() + reflection.constants.size()) return std::nullopt;
+    std::vector<bool> kernels(reflection.kernels.size()), constants(reflection.constants.size());
+    for (const Fact &fact : facts) {
+        const bool read =
+            fact.size() >= kernel_numbers && ((fact[0] == kernel_tag && read_kernel(fact, reflection, kernels)) ||
+                                              (fact[0] == constant_tag && read_constant(fact, reflection, constants)));
+        if (!read) return std::nullopt;
     }
-    if (records != reflection.kernels.size() + reflection.constants.size()) return std::nullopt;
     return reflection;
 }
 

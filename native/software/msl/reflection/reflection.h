@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "msl/translate.h"
+#include "told.h"
 
 namespace smtl::msl {
 
@@ -56,15 +57,15 @@ std::string_view find_section(std::string_view object, std::string_view name);
 // not.
 std::vector<std::string> find_symbols(std::string_view object, std::string_view start, bool defined);
 
-// A translation unit whose object file, compiled on top of the library's own code, holds all facts in one section.
-std::string reflection_source(const Translation &translation);
+// Asks the compiler about all kernels and function constants, behind the translated source.
+std::string ask_for_reflection(const Translation &translation);
 
 // Parameters and function constants that a host could not give: indices out of bounds or given twice, types without
 // memory, position or value.
 std::vector<Problem> find_misplaced_arguments(const Translation &translation, const Reflection &reflection);
 
-// Reads the facts back; nothing if the object file is not as expected.
-std::optional<Reflection> read_reflection(const Translation &translation, std::string_view object);
+// Reads the answers; nothing if they are not as expected.
+std::optional<Reflection> read_reflection(const Translation &translation, const std::vector<Fact> &facts);
 
 std::string serialize(const Reflection &reflection);
 std::optional<Reflection> deserialize(std::string_view bytes);

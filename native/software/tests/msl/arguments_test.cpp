@@ -234,6 +234,35 @@ kernel void k(device float *x [[buffer(0), function_constant(first)]], device in
     CHECK(error == "arguments 'x' and 'y' have the same index\n");
 }
 
+// The compiler tells the facts in warnings: what a source says of its own warnings makes no difference.
+void test_facts_despite_pragmas() {
+    for (const char *const pragma :
+         {"error \"-Wdeprecated-declarations\"", "ignored \"-Weverything\"\n# 1 \"system.h\" 3"}) {
+        const compiled library(head + R"(
+struct Args { int n; float4 scale; };
+kernel void k(constant Args &args [[buffer(7)]], device float *a [[buffer(3)]]) { a[0] = args.n; }
+#pragma clang diagnostic )" + pragma +
+                               "\n");
+        if (!CHECK(library.library != nullptr)) return (void)std::fprintf(stderr, "%s\n", library.log.c_str());
+        CHECK(library.log.empty());
+        const smtl_argument *arguments = nullptr;
+        if (!CHECK(smtl_library_arguments(library.library, "k", &arguments) == 2)) return;
+        CHECK(arguments[0].index == 7 && arguments[0].type_size == 32 && arguments[1].index == 3);
+        const smtl_type *const type = smtl_library_pointee(library.library, &arguments[0]);
+        CHECK(type && type->member_count == 2 && type->members[1].offset == 16);
+    }
+}
+
+// A source that answers in the compiler's place is refused.
+void test_facts_of_the_source() {
+    for (const char *const numbers : {"1, 0, 0, 5, 0, 1, 1, 4", "1, 1, 0", "2, 0, 0, 3", "1"}) {
+        const compiled library(head + "kernel void k(device float *a [[buffer(3)]]) {}\n#line 1 \"<surroundings>\"\n" +
+                               "template <int...> [[deprecated]] constexpr int told() { return 0; }\n" +
+                               "constant int fake = told<" + numbers + ">();\n");
+        CHECK(library.library == nullptr && library.says("the library's reflection cannot be read"));
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -242,5 +271,7 @@ int main() {
     test_arrays_of_buffers();
     test_addresses_of_constants();
     test_indices();
+    test_facts_despite_pragmas();
+    test_facts_of_the_source();
     return check::report("msl/arguments_test");
 }

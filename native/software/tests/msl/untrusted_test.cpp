@@ -53,6 +53,7 @@ void test_initialisers() {
     refused(
         "#pragma clang diagnostic ignored \"-Wglobal-constructors\"\nstatic int f() { volatile int i = 1; return i; }\nconstant int s = f();",
         "error: ");
+    refused("# 1 \"system.h\" 3\nstatic int f() { volatile int i = 1; return i; }\nconstant int s = f();", "error: ");
     refused("struct S { int i; S() { volatile int j = 3; i = j; } };\nconstant S s;",
             "program_source:2:12: " + not_constant);
     refused("struct S { int i = 0; ~S() { volatile int j = 3; i = j; } };\nconstant S s;",

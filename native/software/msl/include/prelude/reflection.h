@@ -1,4 +1,4 @@
-// Facts about kernels and function constants, for the host to read from a section of an object file.
+// Facts about kernels and function constants, for the host.
 #pragma once
 
 #include <msl/kernel.h>
@@ -6,6 +6,7 @@
 #include <smtl/function_tables.h>
 
 #include "arguments.h"
+#include "facts.h"
 
 namespace smtl {
 
@@ -21,14 +22,6 @@ template <class T> constexpr bool is_table<metal::visible_function_table<T>> = t
 template <class T> struct is_integers : metal::is_integral<T> {};
 template <class T, int N> struct is_integers<metal::vec<T, N>> : metal::is_integral<T> {};
 
-struct parameter_facts {
-    unsigned index;
-    unsigned read_only;
-    unsigned length; /* of an array of buffers, which takes as many indices */
-    unsigned category;
-    unsigned long type_size;
-};
-
 template <class T, class = void> struct complete_size {
     static constexpr unsigned long value = 0;
 };
@@ -39,47 +32,33 @@ template <> struct complete_size<void> {
     static constexpr unsigned long value = 0;
 };
 
-template <class T> constexpr parameter_facts facts_of(unsigned index) {
-    using referred = metal::remove_pointer_t<metal::remove_reference_t<T>>;
-    constexpr bool table = is_table<metal::remove_cv_t<T>>;
-    constexpr bool indirect = metal::is_reference_v<T> || metal::is_pointer_v<T> || table;
+// What a parameter is: an array of buffers as many of its elements, which take as many indices.
+template <class T, unsigned Length = buffer_array<T>::length> struct parameter {
+    template <unsigned Index>
+    using facts = typename parameter<typename buffer_array<T>::element>::template of<Index, Length>;
+};
+template <class T> struct parameter<T, 0> {
+    using plain = metal::remove_cv_t<T>;
+    using referred = metal::remove_reference_t<T>;
+    static constexpr bool table = is_table<plain>;
+    static constexpr bool indirect = metal::is_reference_v<T> || metal::is_pointer_v<T> || table;
     // The pointers of an array of buffers, given by reference, are what is read.
-    using target = metal::conditional_t<metal::is_reference_v<T>, metal::remove_reference_t<T>, referred>;
-    if constexpr (buffer_array<T>::length > 0) {
-        parameter_facts facts = facts_of<typename buffer_array<T>::element>(index);
-        facts.length = buffer_array<T>::length;
-        return facts;
-    } else {
-        constexpr unsigned category = indirect                                    ? of_memory
-                                      : is_integers<metal::remove_cv_t<T>>::value ? of_integers
-                                                                                  : 0;
-        return {index, !indirect || table || metal::is_const_v<target>, 1, category,
-                complete_size<metal::remove_cv_t<target>>::value};
-    }
-}
-
-template <unsigned N> struct kernel_record {
-    unsigned tag, number, count, thread_limit;
-    parameter_facts parameters[N];
-};
-template <> struct kernel_record<0> {
-    unsigned tag, number, count, thread_limit;
+    using target = metal::conditional_t<metal::is_reference_v<T>, referred, metal::remove_pointer_t<referred>>;
+    static constexpr bool read_only = !indirect || table || metal::is_const_v<target>;
+    static constexpr unsigned category = indirect ? of_memory : is_integers<plain>::value ? of_integers : 0;
+    template <unsigned Index, unsigned Length>
+    using of = numbers<Index, read_only, Length, category, complete_size<metal::remove_cv_t<target>>::value>;
+    template <unsigned Index> using facts = of<Index, 1>;
 };
 
+template <class Positions, class... T> struct parameters;
+template <unsigned long... I, class... T> struct parameters<positions<unsigned long, I...>, T...> {
+    template <const auto &Indices> using facts = parts<typename parameter<T>::template facts<Indices[I]>...>;
+};
+template <class Kernel> struct kernel_parameters;
 template <class... T>
-constexpr kernel_record<sizeof...(T)> reflect(unsigned number, void (*)(T...), const unsigned *indices,
-                                              unsigned thread_limit) {
-    kernel_record<sizeof...(T)> record{};
-    record.tag = 1;
-    record.number = number;
-    record.count = sizeof...(T);
-    record.thread_limit = thread_limit;
-    if constexpr (sizeof...(T) > 0) {
-        unsigned i = 0;
-        ((record.parameters[i] = facts_of<T>(indices[i]), ++i), ...);
-    }
-    return record;
-}
+struct kernel_parameters<void (*const)(T...)>
+    : parameters<__make_integer_seq<positions, unsigned long, sizeof...(T)>, T...> {};
 
 // MTLDataType.
 template <class T> constexpr unsigned data_type = 0;
@@ -104,17 +83,9 @@ SMTL_DATA_TYPE(bfloat, 121)
 // int8_t, which Metal calls char.
 template <> inline constexpr unsigned data_type<signed char> = data_type<char>;
 
-struct constant_record {
-    unsigned tag, number, count, reserved;
-    unsigned index, type;
-};
-
 }  // namespace smtl
 
-#define SMTL_REFLECT_SECTION __attribute__((section("smtl_reflection"), used, aligned(8)))
-#define SMTL_REFLECT_KERNEL(number, kernel, indices, thread_limit)    \
-    SMTL_REFLECT_SECTION static constexpr auto smtl_record_##number = \
-        smtl::reflect(number, static_cast<decltype(kernel)>(nullptr), indices, thread_limit);
-#define SMTL_REFLECT_CONSTANT(number, constant, index)                                            \
-    SMTL_REFLECT_SECTION static constexpr smtl::constant_record smtl_constant_record_##number = { \
-        2, number, 1, 0, index, smtl::data_type<metal::decay_t<decltype(constant)>>};
+#define SMTL_KERNEL_FACTS(number, kernel_pointer, indices, thread_limit) \
+    smtl::numbers<1, number, thread_limit>(), smtl::kernel_parameters<decltype(kernel_pointer)>::facts<indices>()
+#define SMTL_CONSTANT_FACTS(number, constant_name, index) \
+    smtl::numbers<2, number, index, smtl::data_type<metal::decay_t<decltype(constant_name)>>>()

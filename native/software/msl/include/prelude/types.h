@@ -1,4 +1,4 @@
-// Where the members of a structure lie and what they are, for the host to read from a section of an object file.
+// Where the members of a structure lie and what they are, for the host.
 #pragma once
 
 #include <msl/matrix.h>
@@ -52,10 +52,6 @@ template <unsigned long... N> constexpr auto joined(const words<N> &...parts) {
 template <class... W> constexpr words<sizeof...(W)> words_of(W... values) {
     return {{static_cast<unsigned long>(values)...}};
 }
-template <unsigned long N> constexpr auto numbered(unsigned long number, const words<N> &facts) {
-    return joined(words_of(number, N), facts);
-}
-
 // The name by which the compiler knows a type, whatever the source calls it there; before it, its length.
 template <class T> constexpr auto type_name() {
     constexpr auto &text = __PRETTY_FUNCTION__;  // ends in "[T = name]"
@@ -111,8 +107,7 @@ template <class T> constexpr auto type_layers() {
 #define SMTL_MEMBER_FACTS(S, M, ...) \
     smtl::words_of(__builtin_offsetof(S, M), __VA_ARGS__), smtl::type_layers<decltype(S::M)>()
 
-// One of several answers: its number, and how many words follow. Nothing stands between two of them, since they are
-// aligned like their words.
-#define SMTL_TYPE_FACTS(number, S, ...)                                                                       \
-    __attribute__((section("smtl_types"), used, aligned(8))) static constexpr auto smtl_type_facts_##number = \
-        smtl::numbered(number, smtl::joined(smtl::words_of(sizeof(S), alignof(S)), __VA_ARGS__));
+// One of several answers: its number, and the words.
+#define SMTL_TYPE_FACTS(number, S, ...)              \
+    static constexpr auto smtl_type_facts_##number = \
+        smtl::joined(smtl::words_of(number, sizeof(S), alignof(S)), __VA_ARGS__);
