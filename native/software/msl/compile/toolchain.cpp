@@ -337,12 +337,12 @@ std::vector<std::string> Toolchain::compile_arguments(const Dialect &dialect) co
 }
 
 std::vector<std::string> Toolchain::link_arguments(const Dialect &dialect, const std::vector<std::string> &objects,
-                                                   const std::string &output) const {
+                                                   bool libraries, const std::string &output) const {
     std::vector<std::string> arguments;
     for (const std::string &argument : linker)
         if (argument == link_input)
             arguments.insert(arguments.end(), objects.begin(), objects.end());
-        else
+        else if (libraries || !argument.starts_with("-l"))
             arguments.push_back(argument == link_output ? output : argument);
     if (dialect.sanitize) arguments.insert(arguments.end(), {"-T", headers + "/smtl/initialisers.ld"});
     return arguments;

@@ -62,9 +62,10 @@ struct Toolchain {
     // Arguments that every compilation of translated code shares.
     std::vector<std::string> compile_arguments(const Dialect &dialect) const;
     // The linker's command for object files. Run without the compiler's driver, which takes longer to start than the
-    // linker.
+    // linker. `libraries`: the files call functions of the C library's or of the compiler's. To look for these takes as
+    // long as all else that the linker does.
     std::vector<std::string> link_arguments(const Dialect &dialect, const std::vector<std::string> &objects,
-                                            const std::string &output) const;
+                                            bool libraries, const std::string &output) const;
 };
 
 }  // namespace smtl::msl

@@ -65,6 +65,13 @@ ProcessResult compile_part(const Part &part, const std::string &folder, const st
     return result;
 }
 
+// Whether an object file refers to what another one has; the linker itself defines where sections begin and end.
+bool refers_to_others(const std::string &object) {
+    for (const std::string &symbol : find_symbols(read_file(object).value_or(""), "", /*defined=*/false))
+        if (!symbol.empty() && !symbol.starts_with("__start_") && !symbol.starts_with("__stop_")) return true;
+    return false;
+}
+
 // On failure, `failed` is the part that the errors are about.
 bool generate(std::vector<Part> &parts, DynamicLibraries libraries, const std::string &folder, std::string &errors,
               std::size_t &failed) {
@@ -88,9 +95,10 @@ bool generate(std::vector<Part> &parts, DynamicLibraries libraries, const std::s
     if (result.succeeded) {
         std::vector<std::string> all = objects;
         all.insert(all.end(), external.begin(), external.end());
-        result = run_process(
-            Toolchain::shared().link_arguments(parts[0].specialization.library().dialect, all, folder + code_file), "",
-            folder);
+        const bool libraries = std::any_of(all.begin(), all.end(), refers_to_others);
+        const Dialect &dialect = parts[0].specialization.library().dialect;
+        result =
+            run_process(Toolchain::shared().link_arguments(dialect, all, libraries, folder + code_file), "", folder);
     }
     errors = result.errors;
     for (const std::string &object : objects) (void)unlink(object.c_str());

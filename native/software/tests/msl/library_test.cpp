@@ -9,6 +9,11 @@
 
 namespace {
 
+std::string text_of(const std::string &path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
 void test_names() {
     const compiled library(head + R"(
 kernel void plain(device float *a [[buffer(0)]]) { a[0] = 1; }
@@ -34,7 +39,7 @@ template <bool> struct chosen { using type = void; template <typename> using by 
 kernel chosen<(2 > 1)>::type dependent(device float *a) { a[0] = 7; }
 kernel chosen<false>::by<float> listed(device float *a) { a[0] = 7; }
 kernel auto deduced(device float *a) { a[0] = 8; }
-kernel auto trailing(device float *a) -> void { a[0] = 9; }
+kernel auto trailing(device float *a) -> void { a[0] = 9 + sin(a[1] - a[2]); }
 template <typename T> kernel void never(device T *a) { a[0] = T(1); }
 float kernel_helper(float x) { return x; }
 struct S { int kernel_count; };
@@ -49,9 +54,12 @@ struct S { int kernel_count; };
     CHECK(run(library.specialize("from_list", {}), {&a, &b}, 4).empty() && a[3] == 5);
     CHECK(run(library.specialize("outer::inner::nested", {}), {&a}, 1).empty() && a[0] == 3);
     CHECK(run(library.specialize("deep_float", {}), {&a}, 1).empty() && a[0] == 4);
-    CHECK(run(library.specialize("hidden", {}), {&a}, 1).empty() && a[0] == 5);
+    const std::string plain = library.specialize("hidden", {}), calling = library.specialize("trailing", {});
+    CHECK(run(plain, {&a}, 1).empty() && a[0] == 5);
     CHECK(run(library.specialize("raw (\"", {}), {&a}, 1).empty() && a[0] == 6);
-    CHECK(run(library.specialize("trailing", {}), {&a}, 1).empty() && a[0] == 9);
+    CHECK(run(calling, {&a}, 1).empty() && a[0] == 9);
+    // The linker looks for the C library's functions only for kernels that call them.
+    CHECK(text_of(plain).find("libm.so") == std::string::npos && text_of(calling).find("libm.so") != std::string::npos);
     std::string error;
     CHECK(library.specialize("never", {}, &error).empty() && error.find("'never'") != std::string::npos);
 }
