@@ -18,6 +18,9 @@
 namespace smtl::msl {
 namespace {
 
+// What stands for the folder of the library's headers, and how clang begins to say who included a file.
+constexpr std::string_view library = "metal_stdlib/", inclusion = "In file included from ";
+
 struct Message {
     SourceLocation location;
     std::size_t column = 0;
@@ -169,6 +172,41 @@ void drop_consequences(Diagnostics &diagnostics, const std::set<std::pair<std::s
     });
 }
 
+// What is wrong with a use of one of the library's templates, clang finds in the library. Each such error becomes one
+// at the line of the source that asked for the template. A second error in the same place follows from the first.
+Diagnostics at_uses(Diagnostics diagnostics) {
+    constexpr std::string_view cause = "static assertion failed due to requirement '", reason = "': ";
+    const auto is_in_library = [](const Diagnostic &one) { return one.file.starts_with(library); };
+    Diagnostics result;
+    bool moved = false;
+    for (std::size_t i = 0; i < diagnostics.size(); ++i) {
+        Diagnostic &error = diagnostics[i];
+        if (error.severity != Severity::error || !is_in_library(error)) {
+            moved = moved && error.severity != Severity::error;
+            result.push_back(std::move(error));
+            continue;
+        }
+        std::size_t use = i + 1;
+        while (use < diagnostics.size() && diagnostics[use].severity == Severity::note &&
+               (diagnostics[use].line == 0 || !diagnostics[use].message.starts_with("in instantiation of ")))
+            ++use;
+        const bool found = use < diagnostics.size() && diagnostics[use].severity == Severity::note;
+        if (!found && !moved) result.push_back(std::move(error));
+        if (!found) continue;
+        // The way from the library's first header to the one with the template
+        while (!result.empty() && result.back().message.starts_with(inclusion)) result.pop_back();
+        std::string &message = error.message;
+        if (const std::size_t end = message.find(reason); message.starts_with(cause) && end != std::string::npos)
+            message.erase(0, end + reason.size());
+        diagnostics[use].severity = Severity::error;
+        diagnostics[use].message = std::move(message);
+        result.push_back(std::move(diagnostics[use]));
+        moved = true;
+        i = use;
+    }
+    return result;
+}
+
 // The class of a vector under the name that Metal gives it. An alias that says the same is left out.
 std::string with_vector_names(std::string text) {
     constexpr std::array<std::array<std::string_view, 2>, 6> components = {{{"unsigned char", "uchar"},
@@ -258,7 +296,6 @@ const char *severity_name(Severity severity) {
 
 Diagnostics read_diagnostics(const std::string &errors, std::string_view source, std::string_view compiled,
                              const std::string &name, const std::vector<std::string> &include_paths) {
-    constexpr std::string_view library = "metal_stdlib/";
     std::string text = replace_all(errors, Toolchain::shared().headers + "/", library);
     // A compiler that crashes tells its whole story.
     if (const std::size_t crash = text.find("PLEASE submit a bug report"); crash != std::string::npos)
@@ -277,7 +314,7 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
         // Nobody needs to know why each function of the library is not a candidate, nor clang's own operators.
         if (line.starts_with(library) && line.find(": note: ") != std::string::npos) continue;
         if (line.find(": note: built-in candidate ") != std::string::npos) continue;
-        const bool trail = line.starts_with("In file included from ");
+        const bool trail = line.starts_with(inclusion);
         Message message = trail ? Message() : parse(line);
         // Clang calls text that a macro of the library's has put together by the second name.
         if (message.location.file == surroundings_name || message.location.file == "<scratch space>") continue;
@@ -320,6 +357,7 @@ Diagnostics read_diagnostics(const std::string &errors, std::string_view source,
         });
         if (!said) result.push_back(std::move(diagnostic));
     }
+    result = at_uses(std::move(result));
     drop_consequences(result, explained);
     return result;
 }
