@@ -12,9 +12,10 @@ namespace {
 
 constexpr const char *file_name = "/stdlib.pch";
 
-// Another linker leaves it as it is, and so does another level of optimisation.
+// Another linker leaves it as it is, and so does another level of optimisation. It names the headers by their paths.
 std::string key_of(const std::string &variant) {
-    return "stdlib-" + Hash().add(Toolchain::shared().compiler_fingerprint).add(variant).digest();
+    const Toolchain &toolchain = Toolchain::shared();
+    return "stdlib-" + Hash().add(toolchain.compiler_fingerprint).add(toolchain.headers).add(variant).digest();
 }
 
 // What `arguments` make of a header. No time stamps: the same headers give the same file, whoever compiles them.

@@ -133,7 +133,7 @@ Toolchain find_toolchain() {
     for (const smtl_math_mode mode : {SMTL_MATH_SAFE, SMTL_MATH_FAST}) {
         for (const bool sanitize : {false, true})
             for (const std::string &word : toolchain.compile_arguments({mode, false, sanitize, false}))
-                if (!word.starts_with("-O")) compiler.add(word);
+                if (!word.starts_with("-O")) compiler.add(word.ends_with(toolchain.headers) ? headers_key() : word);
     }
     toolchain.compiler_fingerprint = compiler.digest();
     whole.add(toolchain.compiler_fingerprint).add(toolchain.optimization);

@@ -1,6 +1,7 @@
 // From a source to a checked library: preprocessing, translation, and one compilation that finds every error.
 #include "library.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -131,6 +132,18 @@ std::string list_problems(const std::vector<Problem> &problems) {
 
 namespace {
 
+// The text without the path of our headers, which line markers name: machine code is the same wherever the cache lies.
+std::string without_place(std::string_view text) {
+    const std::string &headers = Toolchain::shared().headers;
+    std::string result;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find(headers, begin), text.size());
+        result += text.substr(begin, end - begin);
+        begin = end + headers.size();
+    }
+    return result;
+}
+
 std::unique_ptr<smtl_library> compile_once(std::string_view source, const Options &options, Diagnostics &diagnostics) {
     if (!Toolchain::shared().problem.empty()) {
         diagnostics.push_back(general_error(Toolchain::shared().problem));
@@ -157,12 +170,12 @@ std::unique_ptr<smtl_library> compile_once(std::string_view source, const Option
     library->dialect = {translation.math_mode_safe ? SMTL_MATH_SAFE : options.math_mode, translation.thread_elements,
                         smtl_kernels_are_instrumented(), options.enable_logging, smtl_kernels_are_counted()};
     library->translated = translation.text;
-    library->key = "library-" + Hash()
-                                    .add(Toolchain::shared().fingerprint)
-                                    .add(library->dialect.name())
-                                    .add(translation.text)
-                                    .add(serialize(undetermined(translation)))
-                                    .digest();
+    library->key = Hash()
+                       .add(Toolchain::shared().fingerprint)
+                       .add(library->dialect.name())
+                       .add(without_place(translation.text))
+                       .add(serialize(undetermined(translation)))
+                       .digest();
     std::string errors;
     const std::string entry = library->entry(&translation, errors);
     std::optional<Reflection> reflection;
@@ -205,7 +218,9 @@ std::string smtl_library::entry(const smtl::msl::Translation *translation, std::
     using namespace smtl::msl;
     const Toolchain &toolchain = Toolchain::shared();
     restore_standard_library(dialect);
-    return Cache::shared().entry(key, [&](const std::string &folder) {
+    // A precompiled header names those that it stands on by their paths.
+    const std::string name = "library-" + Hash().add(key).add(toolchain.headers).digest();
+    return Cache::shared().entry(name, [&](const std::string &folder) {
         const Precompiled made = precompile(toolchain, translated, translation ? ask_for_reflection(*translation) : "",
                                             dialect, translation && may_mix_halves(*translation), folder);
         errors = made.errors;

@@ -44,7 +44,7 @@ std::string list_problems(const std::vector<Problem> &problems);
 
 struct smtl_library {
     std::atomic<std::size_t> references{1};
-    std::string key;         // of the entry in the cache
+    std::string key;         // a hash of all that its machine code depends on
     std::string translated;  // to build it again should it get lost
     smtl::msl::Dialect dialect;
     smtl::msl::Reflection reflection;

@@ -1,10 +1,12 @@
 // What a process has in its environment, or may not do, decides for that process alone: the next one with the same
 // cache compiles as ever.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -104,6 +106,23 @@ void test_limits_of_the_process() {
     CHECK(in_child([] { return compiles(1); }));
 }
 
+std::vector<std::string> kernels_of(const char *cache) {
+    std::vector<std::string> names;
+    for (const fs::directory_entry &entry : fs::directory_iterator(folder / cache))
+        if (const std::string name = entry.path().filename(); name.starts_with("kernel-")) names.push_back(name);
+    return names;
+}
+
+// Binary archives are for programs with other caches: a kernel has one name in all of them. A folder that has moved
+// still has its kernels.
+void test_caches_elsewhere() {
+    const std::vector<std::string> made = kernels_of("limits"), shared = kernels_of("shared");
+    CHECK(made.size() == 1 && std::find(shared.begin(), shared.end(), made.front()) != shared.end());
+    fs::rename(folder / "limits", folder / "moved");
+    use_cache("moved");
+    CHECK(in_child([] { return compiles(1); }) && kernels_of("moved") == made);
+}
+
 constexpr uid_t nobody = 65534;
 
 // A process that may not read what it writes says so, and leaves a cache that the next one can use.
@@ -184,6 +203,7 @@ int main() {
     test_linker_that_goes();
     test_variables_of_the_linker();
     test_limits_of_the_process();
+    test_caches_elsewhere();
     test_umask_without_the_owners_rights();
     test_folders_of_others();
     test_no_descriptors();
