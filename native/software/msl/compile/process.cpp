@@ -88,6 +88,13 @@ bool ran_out_of_memory(const std::string &errors) {
     return false;
 }
 
+// Whether a program that crashed said what is wrong. On a full disk pieces of the compiler's long story may be left.
+bool names_a_fault(const std::string &errors) {
+    for (const char *words : {"error:", "ERROR:", "PLEASE submit a bug report"})
+        if (errors.find(words) != std::string::npos) return true;
+    return ran_out_of_memory(errors);
+}
+
 // For a program that failed and said nothing: on a full disk its words are lost too, and what it wrote may be gone.
 std::string silent_failure(const std::string &program, const std::string &folder) {
     return "error: " + program + " failed without a message" + little_room(folder) + "\n";
@@ -178,13 +185,16 @@ ProcessResult run_process(const std::vector<std::string> &arguments, const std::
         // What the program left behind has to tell.
         result.succeeded = result.errors.find("error:") == std::string::npos;
     } else if (WIFEXITED(*end->status)) {
+        // What clang adds a signal to, when it ends because of one.
+        constexpr int crashed = 128;
         result.succeeded = WEXITSTATUS(*end->status) == 0;
+        if (WEXITSTATUS(*end->status) > crashed && !names_a_fault(result.errors)) result.errors.clear();
     } else if (WIFSIGNALED(*end->status)) {
         const int signal = WTERMSIG(*end->status);
         std::string reason = reached_bound(signal, end->too_slow, end->processor_milliseconds, bounds);
         // Clang takes the signal of a bound for a fault of its own, and says much about it.
-        if (!reason.empty()) result.errors.clear();
-        if (reason.empty()) reason = "was ended by signal " + std::to_string(signal);
+        if (!reason.empty() || !names_a_fault(result.errors)) result.errors.clear();
+        if (reason.empty()) reason = "was ended by signal " + std::to_string(signal) + little_room(folder);
         result.errors += "error: " + arguments[0] + " " + reason + "\n";
     }
     if (!result.succeeded && ran_out_of_memory(result.errors)) {

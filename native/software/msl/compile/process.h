@@ -15,7 +15,7 @@ class ForkServer;
 struct ProcessResult {
     bool started = false;
     bool succeeded = false;  // exited with status 0
-    bool silent = false;     // failed, and wrote nothing
+    bool silent = false;     // failed, and did not say why
     std::string errors;      // what it wrote on standard error, or why it could not be run
 };
 

@@ -17,6 +17,7 @@
 #include "compiled_source.h"
 #include "msl/compile/cache.h"
 #include "msl/compile/file.h"
+#include "msl/compile/process.h"
 #include "msl/compile/toolchain.h"
 
 namespace fs = std::filesystem;
@@ -59,6 +60,21 @@ bool fails_with(int number, const std::string &words) { return says(problem(numb
 // A cache that has no standard library yet compiles it for seconds. Those who need no cache of their own share one, and
 // each compiles numbers of its own.
 void use_cache(const char *name = "shared") { setenv("SOFTWARE_METAL_CACHE", (folder / name).c_str(), 1); }
+
+// Of what a compiler writes when it crashes, a full disk may keep pieces from the middle. They are no message.
+void test_pieces_of_a_crash() {
+    const fs::path here = folder / "crash";
+    fs::create_directory(here);
+    const auto errors = [&](const std::string &script) {
+        return smtl::msl::run_process({"/bin/sh", "-c", script}, "", here).errors;
+    };
+    const std::string piece = "echo '1. <eof> parser at end of file' >&2; ", said = "echo 'error: no' >&2; ";
+    CHECK(errors(piece + "exit 135").starts_with("error: /bin/sh failed without a message"));
+    CHECK(errors(piece + "kill -7 $$").starts_with("error: /bin/sh was ended by signal 7"));
+    CHECK(errors(piece + "exit 1") == "1. <eof> parser at end of file\n");
+    CHECK(errors(said + "exit 135") == "error: no\n");
+    CHECK(errors(said + "kill -7 $$").starts_with("error: no\nerror: /bin/sh was ended by signal 7"));
+}
 
 void test_no_path() {
     use_cache();
@@ -199,6 +215,7 @@ int main() {
     std::string name = "/tmp/software-metal-environment-XXXXXX";
     if (!CHECK(mkdtemp(name.data()) != nullptr)) return check::report("msl/compile/environment_test");
     folder = name;
+    test_pieces_of_a_crash();
     test_no_path();
     test_linker_that_goes();
     test_variables_of_the_linker();
