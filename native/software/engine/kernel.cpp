@@ -171,7 +171,8 @@ void smtl_function_table_set(smtl_function_table *table, size_t index, const smt
 
 void smtl_function_table_free(smtl_function_table *table) {
     if (table == nullptr) return;
-    table->mark = 0;
+    /* For kernels that still have the address. A plain store before free() is one that compilers leave out. */
+    std::atomic_ref(table->mark).store(0, std::memory_order_relaxed);
     std::free(table);
 }
 
