@@ -2,6 +2,8 @@
 
 MODEL  ?= models/tiny-stories/tiny-stories-q8_0.gguf
 PROMPT ?= Once upon a time
+# The shipped model knows no chats: it goes on with what was said.
+TEMPLATE ?= models/tiny-stories/chat.jinja
 
 # `make shuffle` runs its tests once for each seed.
 SEEDS ?= 1 2
@@ -26,8 +28,8 @@ BRIDGE = $(MAKE) -C native/bridge PREFIX="$(abspath $(PREFIX))" BUILD="$(PRODUCT
 # A Mac needs no software Metal.
 ON_SOFTWARE_METAL = $(if $(filter Darwin,$(shell uname -s)),,$(1))
 
-.PHONY: help demo test check fmt lint lint-candle lint-portable doc package native sanitize sanitize-kernels sanitize-kernels-all portable standalone \
-        install-software-metal uninstall-software-metal shuffle fuzz soak large foreign foreign-ggml foreign-mlx foreign-candle foreign-tinygrad foreign-naga foreign-llama foreign-torch bench stress \
+.PHONY: help demo demo-serve test check fmt lint lint-candle lint-portable doc package native sanitize sanitize-kernels sanitize-kernels-all portable standalone \
+        install-software-metal uninstall-software-metal shuffle fuzz soak large foreign foreign-ggml foreign-mlx foreign-candle foreign-tinygrad foreign-naga foreign-llama foreign-torch foreign-openai bench stress \
         setup setup-check setup-software clean platforms \
         install-bridge uninstall-bridge cuda-programs install-cuda-runtime uninstall-cuda-runtime page
 
@@ -45,6 +47,9 @@ setup-software:
 
 demo: setup ## decodes a story with the shipped model
 	cargo run --release --quiet --bin metal-bridge -- generate --model $(MODEL) "$(PROMPT)"
+
+demo-serve: setup ## serves the shipped model to the browser and to clients of OpenAI's interface, until it is interrupted
+	cargo run --release --quiet --bin metal-bridge -- serve --model $(MODEL) --template $(TEMPLATE) --slots 4
 
 # Shuffled tests and fuzzers have less time here than by themselves, and one in eleven of the foreign kernels runs. No Rust test runs
 # both shuffled and not.
@@ -159,6 +164,11 @@ foreign-llama: setup-check ## models and quantizers through llama.cpp too, logit
 
 foreign-torch: setup-check ## torch's samples for its own operations, through ours (not in CI: fetches 3 GB, some 20 minutes)
 	$(MAKE) -C tests/foreign/torch run
+
+foreign-openai: setup ## OpenAI's own Python client against `metal-bridge serve` (not in CI: fetches packages)
+	@scripts/setup openai
+	cargo build --quiet --bin metal-bridge
+	$(MAKE) -C tests/foreign/openai run PROGRAM="$(PRODUCTS)/debug/metal-bridge"
 
 page: setup ## chats on the page of `metal-bridge serve` in headless Chromium (not in CI: needs the package chromium, 400 MB)
 	cargo build --quiet --bin metal-bridge

@@ -14,7 +14,6 @@ import time
 import urllib.request
 
 KEY = "sk-secret"
-TEMPLATE = "{{ messages | map(attribute='content') | join(' ') }}"
 # What nothing here takes, on any machine.
 PATIENCE = 300
 
@@ -171,10 +170,7 @@ def check(browser, address, screenshot):
 def main():
     program, model, *rest = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
-        template = os.path.join(folder, "template.jinja")
-        with open(template, "w") as file:
-            file.write(TEMPLATE)
-        options = ["--port", "0", "--template", template]
+        options = ["--port", "0", "--template", os.path.join(os.path.dirname(model), "chat.jinja")]
         # Each token takes some milliseconds more, so that an answer can be stopped.
         environment = {**os.environ, "METAL_BRIDGE_API_KEY": KEY, "SOFTWARE_METAL_DELAY": "20000"}
         server = subprocess.Popen(
