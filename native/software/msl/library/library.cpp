@@ -18,6 +18,7 @@
 #include "msl/compile/toolchain.h"
 #include "msl/machine_code/initialisers.h"
 #include "msl/machine_code/machine_code.h"
+#include "msl/source/token.h"
 #include "support/settings.h"
 #include "source_cache.h"
 
@@ -65,6 +66,12 @@ Precompiled precompile(const Toolchain &toolchain, const std::string &translated
     made.facts = std::move(told.facts);
     made.errors = dynamic.messages.substr(0, shown_bytes);
     made.initialisers = std::move(dynamic.errors);
+    // What is behind these, the facts among it, is not known.
+    if (made.succeeded && result.errors.size() >= most_told_bytes) {
+        made.succeeded = false;
+        made.errors =
+            "error: the warnings about this source take more than " + std::to_string(most_told_bytes >> 20) + " MB\n";
+    }
     (void)unlink(input.c_str());
     return made;
 }
@@ -133,15 +140,19 @@ std::string list_problems(const std::vector<Problem> &problems) {
 namespace {
 
 // The text without the path of our headers, which line markers name: machine code is the same wherever the cache lies.
-std::string without_place(std::string_view text) {
+// A literal that has the path keeps it. The borders between the parts count, so no two texts give one hash.
+void add_without_place(Hash &hash, std::string_view text) {
     const std::string &headers = Toolchain::shared().headers;
-    std::string result;
-    for (std::size_t begin = 0; begin <= text.size();) {
-        const std::size_t end = std::min(text.find(headers, begin), text.size());
-        result += text.substr(begin, end - begin);
-        begin = end + headers.size();
+    std::size_t begin = 0;
+    for (const Token &token : tokenize(text)) {
+        const auto leading = static_cast<std::size_t>(token.leading.data() - text.data());
+        for (std::size_t at = token.leading.find(headers); at != token.leading.npos;
+             at = token.leading.find(headers, at + headers.size())) {
+            hash.add(text.substr(begin, leading + at - begin));
+            begin = leading + at + headers.size();
+        }
     }
-    return result;
+    hash.add(text.substr(begin));
 }
 
 std::unique_ptr<smtl_library> compile_once(std::string_view source, const Options &options, Diagnostics &diagnostics) {
@@ -170,12 +181,10 @@ std::unique_ptr<smtl_library> compile_once(std::string_view source, const Option
     library->dialect = {translation.math_mode_safe ? SMTL_MATH_SAFE : options.math_mode, translation.thread_elements,
                         smtl_kernels_are_instrumented(), options.enable_logging, smtl_kernels_are_counted()};
     library->translated = translation.text;
-    library->key = Hash()
-                       .add(Toolchain::shared().fingerprint)
-                       .add(library->dialect.name())
-                       .add(without_place(translation.text))
-                       .add(serialize(undetermined(translation)))
-                       .digest();
+    Hash key;
+    key.add(Toolchain::shared().fingerprint).add(library->dialect.name());
+    add_without_place(key, translation.text);
+    library->key = key.add(serialize(undetermined(translation))).digest();
     std::string errors;
     const std::string entry = library->entry(&translation, errors);
     std::optional<Reflection> reflection;

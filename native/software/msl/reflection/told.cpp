@@ -7,7 +7,7 @@
 namespace smtl::msl {
 namespace {
 
-constexpr std::string_view answer = ": warning: 'told<", note = ": note: 'told<";
+constexpr std::string_view answer = ": warning: 'told<", note = ": note: 'told<", end = "' is deprecated";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -37,7 +37,9 @@ Told take_told(std::string_view messages) {
         const std::size_t newline = std::min(messages.find('\n', p), messages.size());
         const std::string_view line = messages.substr(p, newline - p);
         p = newline + 1;
-        const std::size_t at = line.starts_with(surroundings_name) ? line.find(answer) : line.npos;
+        // Numbers of a line that is not whole, as on a full disk, may lack digits.
+        const bool whole = line.starts_with(surroundings_name) && line.ends_with(end);
+        const std::size_t at = whole ? line.find(answer) : line.npos;
         if (at != line.npos)
             told.facts.push_back(read_fact(line.substr(at + answer.size())));
         else if (!answered || line.find(note) == line.npos)

@@ -3,6 +3,7 @@
 
 #include "check.h"
 #include "compiled_source.h"
+#include "msl/reflection/told.h"
 
 namespace {
 
@@ -263,6 +264,22 @@ void test_facts_of_the_source() {
     }
 }
 
+// A full disk, or a bound, ends what the compiler says anywhere.
+void test_facts_that_are_cut() {
+    const std::string line = "<surroundings>:2:1: warning: 'told<smtl::numbers<1, 400>>' is deprecated";
+    CHECK(smtl::msl::take_told(line + "\n").facts == std::vector<smtl::msl::Fact>{{1, 400}});
+    for (std::size_t length = 0; length < line.size(); ++length)
+        CHECK(smtl::msl::take_told(line.substr(0, length)).facts.empty());
+}
+
+// So many warnings that the facts are behind what is read of them.
+void test_facts_behind_warnings() {
+    std::string source = head + "[[deprecated(\"" + std::string(65000, 'x') + "\")]] int g();\n";
+    for (int i = 0; i < 1100; ++i) source += "inline int f" + std::to_string(i) + "() { return g(); }\n";
+    const compiled library(source + "kernel void k(device float *a) {}\n");
+    CHECK(library.library == nullptr && library.says("error: the warnings about this source take more than 64 MB"));
+}
+
 }  // namespace
 
 int main() {
@@ -273,5 +290,7 @@ int main() {
     test_indices();
     test_facts_despite_pragmas();
     test_facts_of_the_source();
+    test_facts_that_are_cut();
+    test_facts_behind_warnings();
     return check::report("msl/arguments_test");
 }

@@ -139,6 +139,21 @@ void test_caches_elsewhere() {
     CHECK(in_child([] { return compiles(1); }) && kernels_of("moved") == made);
 }
 
+// Sources with literals that differ by the place of our headers are two.
+void test_places_in_literals() {
+    use_cache();
+    CHECK(in_child([] {
+        for (const std::string &text : {smtl::msl::Toolchain::shared().headers, std::string()}) {
+            const compiled source("constant char t[] = \"" + text +
+                                  "\"; kernel void k(device float *x) { x[0] = sizeof(t); }\n");
+            std::vector<float> values(1);
+            const std::string error = run(source.specialize("k", {}), {&values}, 1);
+            if (!error.empty() || values[0] != static_cast<float>(text.size() + 1)) return false;
+        }
+        return true;
+    }));
+}
+
 constexpr uid_t nobody = 65534;
 
 // A process that may not read what it writes says so, and leaves a cache that the next one can use.
@@ -221,6 +236,7 @@ int main() {
     test_variables_of_the_linker();
     test_limits_of_the_process();
     test_caches_elsewhere();
+    test_places_in_literals();
     test_umask_without_the_owners_rights();
     test_folders_of_others();
     test_no_descriptors();
