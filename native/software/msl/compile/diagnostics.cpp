@@ -173,16 +173,17 @@ void drop_consequences(Diagnostics &diagnostics, const std::set<std::pair<std::s
 }
 
 // What is wrong with a use of one of the library's templates, clang finds in the library. Each such error becomes one
-// at the line of the source that asked for the template. A second error in the same place follows from the first.
+// at the line of the source that asked for the template. One behind other errors that no line of the source asked for
+// follows from these.
 Diagnostics at_uses(Diagnostics diagnostics) {
     constexpr std::string_view cause = "static assertion failed due to requirement '", reason = "': ";
     const auto is_in_library = [](const Diagnostic &one) { return one.file.starts_with(library); };
+    const auto is_way = [](const Diagnostic &one) { return one.message.starts_with(inclusion); };
+    const auto is_error = [](const Diagnostic &one) { return one.severity == Severity::error; };
     Diagnostics result;
-    bool moved = false;
     for (std::size_t i = 0; i < diagnostics.size(); ++i) {
         Diagnostic &error = diagnostics[i];
-        if (error.severity != Severity::error || !is_in_library(error)) {
-            moved = moved && error.severity != Severity::error;
+        if (!is_error(error) || !is_in_library(error)) {
             result.push_back(std::move(error));
             continue;
         }
@@ -191,17 +192,27 @@ Diagnostics at_uses(Diagnostics diagnostics) {
                (diagnostics[use].line == 0 || !diagnostics[use].message.starts_with("in instantiation of ")))
             ++use;
         const bool found = use < diagnostics.size() && diagnostics[use].severity == Severity::note;
-        if (!found && !moved) result.push_back(std::move(error));
-        if (!found) continue;
+        const bool follows = !found && std::any_of(result.begin(), result.end(), is_error);
+        if (!found && !follows) {
+            result.push_back(std::move(error));
+            continue;
+        }
         // The way from the library's first header to the one with the template
-        while (!result.empty() && result.back().message.starts_with(inclusion)) result.pop_back();
+        while (!result.empty() && is_way(result.back())) result.pop_back();
+        if (follows) {
+            // What is said of it goes too, up to the way to the next one.
+            while (i + 1 < diagnostics.size() && diagnostics[i + 1].severity != Severity::warning &&
+                   !is_error(diagnostics[i + 1]))
+                ++i;
+            while (is_way(diagnostics[i])) --i;
+            continue;
+        }
         std::string &message = error.message;
         if (const std::size_t end = message.find(reason); message.starts_with(cause) && end != std::string::npos)
             message.erase(0, end + reason.size());
         diagnostics[use].severity = Severity::error;
         diagnostics[use].message = std::move(message);
         result.push_back(std::move(diagnostics[use]));
-        moved = true;
         i = use;
     }
     return result;

@@ -235,6 +235,17 @@ kernel void k(device float *x [[buffer(0), function_constant(first)]], device in
     CHECK(error == "arguments 'x' and 'y' have the same index\n");
 }
 
+// The compiler says one thing of an index that is wrong, and not what it follows of the facts.
+void test_errors_of_indices() {
+    const std::string line = "kernel void k(device float *a [[buffer(none)]], constant int &b) {}\n",
+                      missing = "3:40: error: use of undeclared identifier 'none'\n";
+    const compiled library(head + line);
+    CHECK(library.library == nullptr && library.says(missing + line));
+    CHECK(library.log.find("error: ") == library.log.rfind("error: ") &&
+          library.log.find("note: ") == std::string::npos);
+    CHECK(library.log.find("In file included") == std::string::npos);
+}
+
 // The compiler tells the facts in warnings: what a source says of its own warnings makes no difference.
 void test_facts_despite_pragmas() {
     for (const char *const pragma :
@@ -288,6 +299,7 @@ int main() {
     test_arrays_of_buffers();
     test_addresses_of_constants();
     test_indices();
+    test_errors_of_indices();
     test_facts_despite_pragmas();
     test_facts_of_the_source();
     test_facts_that_are_cut();
