@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::metal::access::Access;
 use crate::metal::buffer::Buffer;
 use crate::metal::handle::Handle;
-use crate::metal::pipeline::{ArgumentAccess, ArgumentKind, ComputePipeline};
+use crate::metal::pipeline::{Argument, ArgumentAccess, ArgumentKind, ComputePipeline};
 use crate::sys;
 
 /// Buffers, each once.
@@ -51,13 +51,17 @@ impl Command {
     }
 }
 
-/// Whether the kernel may write to the buffer at `index`.
+/// Whether the kernel may write to the buffer at `index`. Metal names an array of buffers by its first index alone, and so
+/// what lies behind an argument may belong to it.
 fn writes(kernel: &ComputePipeline, index: usize) -> bool {
-    kernel.arguments().iter().any(|argument| {
-        argument.kind == ArgumentKind::Buffer
-            && argument.index == index
-            && argument.access != ArgumentAccess::ReadOnly
-    })
+    let writes = |argument: &Argument| argument.access != ArgumentAccess::ReadOnly;
+    let buffers = kernel
+        .arguments()
+        .iter()
+        .filter(|argument| argument.kind == ArgumentKind::Buffer && argument.index <= index);
+    buffers
+        .max_by_key(|argument| (argument.index, writes(argument)))
+        .is_some_and(writes)
 }
 
 impl State {

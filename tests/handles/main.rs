@@ -38,6 +38,10 @@ kernel void increment(device float *values [[buffer(0)]], uint i [[thread_positi
     values[i] += 1.0f;
 }
 
+kernel void increment_second(device float *values[2] [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+    values[1][i] += 1.0f;
+}
+
 kernel void add(device const float *a [[buffer(0)]], device const float *b [[buffer(1)]],
                 device float *sum [[buffer(2)]], uint i [[thread_position_in_grid]]) {
     sum[i] = a[i] + b[i];

@@ -105,14 +105,17 @@ static int by_resource(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* A kernel that is not known may write. */
+/* A kernel that is not known may write. Metal names an array of buffers by its first index alone, and so what lies
+ * behind an argument may belong to it. */
 static bool may_write(const mtb_pipeline *pipeline, size_t binding) {
+    const mtb_argument *nearest = NULL;
     for (size_t i = 0; pipeline && i < pipeline->argument_count; i++) {
         const mtb_argument *argument = &pipeline->arguments[i];
-        if (argument->kind == MTB_ARGUMENT_BUFFER && argument->index == binding)
-            return argument->access != MTB_ACCESS_READ_ONLY;
+        if (argument->kind == MTB_ARGUMENT_BUFFER && argument->index <= binding &&
+            (!nearest || argument->index >= nearest->index))
+            nearest = argument;
     }
-    return !pipeline;
+    return !pipeline || (nearest && nearest->access != MTB_ACCESS_READ_ONLY);
 }
 
 static size_t collect(const mtb_indirect_command_buffer *commands, size_t first, size_t count, use *uses) {

@@ -93,6 +93,18 @@ fn memory_that_may_only_be_read_is_not_written() {
     assert_error(launched, |e| matches!(e, Error::ReadOnly(_)), "read");
     drop(command);
     let sum = shared(&[7.0; LENGTH]);
+    // An array's other buffers too.
+    commands.reset(0..1).unwrap();
+    let mut command = commands.indirect_compute_command(0).unwrap();
+    command
+        .set_compute_pipeline_state(&indirect("increment_second"))
+        .unwrap();
+    command.set_kernel_buffer(&sum, 0, 0).unwrap();
+    command.set_kernel_buffer(&constant, 0, 1).unwrap();
+    // SAFETY: the dispatch is refused.
+    let launched = unsafe { command.concurrent_dispatch_threads(1, 1) };
+    assert_error(launched, |e| matches!(e, Error::ReadOnly(_)), "read");
+    drop(command);
     commands.reset(0..1).unwrap();
     let launch = Launch {
         kernel: "add",
