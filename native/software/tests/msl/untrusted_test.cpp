@@ -165,6 +165,10 @@ void test_words() {
           "clang attribute smtl.pop", "GCC visibility push(default)", "section(\".init_array\")"}) {
         refused("\n#pragma " + std::string(pragma) + "\n", "program_source:2:1: error: '#pragma ");
     }
+    // Nor line markers of a macro: they can say that a header of the system follows, which is not warned of.
+    for (const char *made : {"1 \"x.h\" 3", "line 1", "pragma clang diagnostic ignored \"-Wall\""})
+        refused("#define H #\nH " + std::string(made) + "\n",
+                "program_source:2:1: error: '#' is not allowed here: a macro cannot make a directive");
     refused("#pragma clang __debug crash\n", "error: the compiler itself failed on this source");
     refused("_Pragma(\"clang section text=\\\".init_array\\\"\")\n", "error: '#pragma clang section' is not supported");
     CHECK(

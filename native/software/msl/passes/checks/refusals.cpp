@@ -183,9 +183,11 @@ void refuse_directives(Source &source, Index token) {
         while (i < line.size() && is_blank(line[i])) ++i;
         SourceLocation location;
         bool erased = false;
-        if (i < line.size() && line[i] == '#' && !read_line_marker(line.substr(i), location)) {
+        // The preprocessor puts a blank before what macros made.
+        const bool made = i > 0;
+        if (i < line.size() && line[i] == '#' && (made || !read_line_marker(line, location))) {
             const std::vector<Token> found = tokenize(line.substr(i + 1));
-            if (!found.front().is("pragma"))
+            if (made || !found.front().is("pragma"))
                 source.problem(token, "'#' is not allowed here: a macro cannot make a directive", p + i);
             else
                 erased = refuse_pragma(source, found, token, p + i);
