@@ -2,8 +2,8 @@
 
 MODEL  ?= models/tiny-stories/tiny-stories-q8_0.gguf
 PROMPT ?= Once upon a time
-# The shipped model knows no chats: it goes on with what was said.
-TEMPLATE ?= models/tiny-stories/chat.jinja
+# The shipped model knows no chats, and has a template beside it; others have their own.
+TEMPLATE ?= $(wildcard $(dir $(MODEL))chat.jinja)
 
 # `make shuffle` runs its tests once for each seed.
 SEEDS ?= 1 2
@@ -49,7 +49,7 @@ demo: setup ## decodes a story with the shipped model
 	cargo run --release --quiet --bin metal-bridge -- generate --model $(MODEL) "$(PROMPT)"
 
 demo-serve: setup ## serves the shipped model to the browser and to clients of OpenAI's interface, until it is interrupted
-	cargo run --release --quiet --bin metal-bridge -- serve --model $(MODEL) --template $(TEMPLATE) --slots 4
+	cargo run --release --quiet --bin metal-bridge -- serve --model $(MODEL) $(if $(TEMPLATE),--template $(TEMPLATE)) --slots 4
 
 # Shuffled tests and fuzzers have less time here than by themselves, and one in eleven of the foreign kernels runs. No Rust test runs
 # both shuffled and not.
@@ -106,6 +106,7 @@ fuzz: setup-check ## random files, command lines, shaders and calls of the C ABI
 soak: setup-check ## the suites of SUITES, TIMES times with all cores busy: what depends on time fails (not in CI: hours)
 	scripts/soak $(TIMES) $(SUITES)
 
+# Its tests compute for minutes, so that optimisation pays there.
 large: export CARGO_PROFILE_DEV_OPT_LEVEL = 1
 large: setup ## operations on more than 2^31 and 2^32 elements (not in CI: half an hour, and 9 GiB of memory)
 	cargo test --test ops -- --ignored --test-threads=1 tensor::large

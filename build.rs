@@ -30,7 +30,7 @@ const SOFTWARE_METAL_VARIABLE: &str = "METAL_BRIDGE_SOFTWARE_METAL";
 
 /// Set where all builds of one profile are to share what is compiled, as in a checkout of this project (.cargo/config.toml):
 /// Cargo gives each choice of packages and features a folder of its own, and would compile the same native code for each.
-/// Builds with sanitizers share nothing.
+/// Builds with sanitizers share nothing: their objects would have the same names.
 const SHARE_VARIABLE: &str = "METAL_BRIDGE_SHARE_OBJECTS";
 
 fn main() {

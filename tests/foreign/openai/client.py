@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""OpenAI's own client asks `metal-bridge serve` for all that the server answers, as programs do.
+"""OpenAI's own client asks `metal-bridge serve`, on each path of OpenAI's interface that the server has.
 
 Usage: client.py PROGRAM MODEL TEMPLATE
 """
@@ -164,7 +164,7 @@ def main():
             print("together: as the client expects")
         finally:
             server.terminate()
-            assert server.wait() == 0
+            assert server.wait(timeout=60) == 0
     print(f"openai {openai.__version__}: passed")
 
 

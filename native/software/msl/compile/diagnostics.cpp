@@ -172,6 +172,13 @@ void drop_consequences(Diagnostics &diagnostics, const std::set<std::pair<std::s
     });
 }
 
+// How clang says of a line that it asked for a template.
+bool asks_for_template(const Diagnostic &note) {
+    for (const char *words : {"in instantiation of ", "while substituting ", "during template argument deduction "})
+        if (note.line != 0 && note.message.starts_with(words)) return true;
+    return false;
+}
+
 // What is wrong with a use of one of the library's templates, clang finds in the library. Each such error becomes one
 // at the line of the source that asked for the template. One behind other errors that no line of the source asked for
 // follows from these.
@@ -189,14 +196,12 @@ Diagnostics at_uses(Diagnostics diagnostics) {
         }
         std::size_t use = i + 1;
         while (use < diagnostics.size() && diagnostics[use].severity == Severity::note &&
-               (diagnostics[use].line == 0 || !diagnostics[use].message.starts_with("in instantiation of ")))
+               !asks_for_template(diagnostics[use]))
             ++use;
         const bool found = use < diagnostics.size() && diagnostics[use].severity == Severity::note;
         const bool follows = !found && std::any_of(result.begin(), result.end(), is_error);
-        if (!found && !follows) {
-            result.push_back(std::move(error));
-            continue;
-        }
+        if (!found && !follows) result.push_back(std::move(error));
+        if (!found && !follows) continue;
         // The way from the library's first header to the one with the template
         while (!result.empty() && is_way(result.back())) result.pop_back();
         if (follows) {

@@ -34,7 +34,7 @@ struct Dialect {
 struct Toolchain {
     std::string clang;  // path of the program; empty: none found
     int version = 0;
-    // Wherever the cache lies: machine code is the same.
+    // The same wherever the cache lies, as machine code is.
     std::string compiler_fingerprint;  // of its version, the processor, our headers and the translator
     std::string fingerprint;  // of these, the optimisation and the linker
     std::string headers;  // folder of the unpacked headers

@@ -29,7 +29,7 @@ constexpr const char *precompiled_name = "/library.pch";
 constexpr const char *reflection_name = "/reflection";
 
 // Everything that the source defines stays inside the shared object, and what a kernel does not use is not generated.
-// What the compiler misses behind the source it finds missing at the end of the questions.
+// If something is still open at the end of the source, the compiler says so at the end of the questions.
 std::string wrap(const std::string &translated, const std::string &questions) {
     return std::string(surroundings) +
            "#pragma clang attribute smtl.push(__attribute__((internal_linkage)), apply_to = function)\n" + translated +
@@ -80,13 +80,16 @@ Precompiled precompile(const Toolchain &toolchain, const std::string &translated
 bool computes_variables(const Translation &translation, const Dialect &dialect, const std::string &folder,
                         bool initialises, std::string &errors) {
     const std::string input = folder + "/input", object = folder + "/object";
-    if (!write_file(input, define_function_constants(translation))) return false;
-    const ProcessResult result = compile_object(dialect, folder, folder, object, initialises);
-    if (!result.succeeded) errors = result.errors;
-    const bool computed = result.succeeded && !has_initialisers(read_file(object).value_or(""), dialect.sanitize);
+    ProcessResult result;
+    std::optional<std::string> code;
+    if (write_file(input, define_function_constants(translation))) {
+        result = compile_object(dialect, folder, folder, object, initialises);
+        code = read_file(object);
+    }
+    if (!result.succeeded || !code) errors = result.errors;  // empty: a file that cannot be written
     (void)unlink(input.c_str());
     (void)unlink(object.c_str());
-    return computed;
+    return result.succeeded && code && !has_initialisers(*code, dialect.sanitize);
 }
 
 bool reflect(const Translation &translation, const Dialect &dialect, const std::string &folder,

@@ -95,10 +95,10 @@ bool generate(std::vector<Part> &parts, DynamicLibraries libraries, const std::s
     if (result.succeeded) {
         std::vector<std::string> all = objects;
         all.insert(all.end(), external.begin(), external.end());
-        const bool libraries = std::any_of(all.begin(), all.end(), refers_to_others);
+        const bool calls_others = std::any_of(all.begin(), all.end(), refers_to_others);
         const Dialect &dialect = parts[0].specialization.library().dialect;
         result =
-            run_process(Toolchain::shared().link_arguments(dialect, all, libraries, folder + code_file), "", folder);
+            run_process(Toolchain::shared().link_arguments(dialect, all, calls_others, folder + code_file), "", folder);
     }
     errors = result.errors;
     for (const std::string &object : objects) (void)unlink(object.c_str());

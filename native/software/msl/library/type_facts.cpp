@@ -76,7 +76,7 @@ void ask(const smtl_library &library, std::span<Asked *const> asked) {
     const std::vector<Fact> facts = answers(library, source + questions.text());
     for (const Fact &fact : facts)
         if (!fact.empty() && fact[0] < asked.size())
-            asked[fact[0]]->second.bytes.assign(reinterpret_cast<const char *>(&fact[1]),
+            asked[fact[0]]->second.bytes.assign(reinterpret_cast<const char *>(fact.data() + 1),
                                                 (fact.size() - 1) * sizeof(std::uint64_t));
     if (!facts.empty() || asked.size() == 1) return;
     ask(library, asked.first(asked.size() / 2));

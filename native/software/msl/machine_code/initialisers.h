@@ -17,7 +17,7 @@ struct DynamicInitialisers {
 DynamicInitialisers find_dynamic_initialisers(const std::string &messages);
 
 // Whether clang may keep silent about such variables: the source has a pragma about diagnostics, or says that lines of
-// it are a system's header. Lines of `own_headers` are one.
+// it are a system's header. Lines of `own_headers` do not count.
 bool may_silence_warnings(std::string_view translated, const std::string &own_headers);
 
 // For values of which clang does not say the variable.

@@ -65,6 +65,9 @@ bool each_section(std::string_view object,
     return true;
 }
 
+namespace {
+
+// The bytes of a section of an object file; empty if there is none.
 std::string_view find_section(std::string_view object, std::string_view name) {
     std::string_view bytes;
     (void)each_section(object, [&](std::string_view found, const Elf64_Shdr &section) {
@@ -72,6 +75,8 @@ std::string_view find_section(std::string_view object, std::string_view name) {
     });
     return bytes;
 }
+
+}  // namespace
 
 std::vector<std::string> find_symbols(std::string_view object, std::string_view start, bool defined) {
     const std::string_view table = find_section(object, ".symtab"), strings = find_section(object, ".strtab");

@@ -50,9 +50,6 @@ struct Reflection {
 bool each_section(std::string_view object,
                   const std::function<void(std::string_view name, const Elf64_Shdr &section)> &visit);
 
-// The bytes of a section of a 64-bit object file of this machine's byte order; empty if there is none.
-std::string_view find_section(std::string_view object, std::string_view name);
-
 // The names in an object file's table of symbols that start so: of what it defines, or of what it refers to and has
 // not.
 std::vector<std::string> find_symbols(std::string_view object, std::string_view start, bool defined);

@@ -1,4 +1,4 @@
-// What the compiler tells of itself when it is asked: numbers that it computes, for which no code has to be generated.
+// What the compiler tells if it is asked: numbers that it computes, for which no code has to be generated.
 // The header prelude/facts.h says how.
 #pragma once
 
@@ -25,7 +25,7 @@ private:
     std::string text_;
 };
 
-// That are read of what a compiler tells.
+// Of what a compiler says, no more is read.
 inline constexpr std::size_t most_told_bytes = std::size_t{1} << 26;
 
 // In the order of the questions, unless the source has words of its own that look like answers.

@@ -3,6 +3,7 @@
 
 #include "check.h"
 #include "compiled_source.h"
+#include "msl/reflection/reflection.h"
 #include "msl/reflection/told.h"
 
 namespace {
@@ -275,6 +276,27 @@ void test_facts_of_the_source() {
     }
 }
 
+// Each kernel and each function constant once, with as many numbers as it has.
+void test_facts_as_expected() {
+    using smtl::msl::Fact;
+    smtl::msl::Translation translation;
+    translation.kernels.resize(1);
+    translation.kernels[0].parameters.resize(1);
+    translation.constants.resize(1);
+    const Fact kernel = {1, 0, 64, 3, 0, 2, 0, 16}, constant = {2, 0, 7, 29};
+    const auto read = [&](const std::vector<Fact> &facts) { return read_reflection(translation, facts); };
+    const auto reflection = read({constant, kernel});
+    if (!CHECK(reflection.has_value())) return;
+    CHECK(reflection->thread_limits[0] == 64 && reflection->constant_facts[0].index == 7);
+    CHECK(reflection->parameters[0][0].index == 3 && reflection->parameters[0][0].length == 2);
+    CHECK(!read({kernel}) && !read({kernel, kernel}) && !read({constant, constant}) &&
+          !read({kernel, constant, kernel}));
+    for (const Fact &wrong : {Fact{}, Fact{1}, Fact{1, 1, 64, 3, 0, 2, 0, 16}, Fact{1, 0, 64, 3, 0, 2, 0},
+                              Fact{1, 0, 64, 3, 0, 2, 0, 16, 0}, Fact{3, 0, 64, 3, 0, 2, 0, 16}})
+        CHECK(!read({wrong, constant}));
+    for (const Fact &wrong : {Fact{2, 1, 7, 29}, Fact{2, 0, 7}, Fact{2, 0, 7, 29, 0}}) CHECK(!read({kernel, wrong}));
+}
+
 // A full disk, or a bound, ends what the compiler says anywhere.
 void test_facts_that_are_cut() {
     const std::string line = "<surroundings>:2:1: warning: 'told<smtl::numbers<1, 400>>' is deprecated";
@@ -302,6 +324,7 @@ int main() {
     test_errors_of_indices();
     test_facts_despite_pragmas();
     test_facts_of_the_source();
+    test_facts_as_expected();
     test_facts_that_are_cut();
     test_facts_behind_warnings();
     return check::report("msl/arguments_test");
