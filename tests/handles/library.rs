@@ -16,7 +16,17 @@ fn compile(source: &str, options: &CompileOptions) -> metal_bridge::Result<Libra
 fn libraries_name_their_functions() {
     let mut names = LIBRARY.function_names();
     names.sort();
-    assert_eq!(names, ["add", "increment", "line", "reverse", "scale"]);
+    assert_eq!(
+        names,
+        [
+            "add",
+            "increment",
+            "increment_second",
+            "line",
+            "reverse",
+            "scale"
+        ]
+    );
     assert_eq!(LIBRARY.device(), device());
     let function = LIBRARY.new_function("add").unwrap();
     assert_eq!((function.name(), function.device()), ("add", device()));
