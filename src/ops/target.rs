@@ -55,9 +55,14 @@ pub struct Dispatch<'a> {
 
 impl<'a> Dispatch<'a> {
     /// What is bound, each with its index. An operand without elements may lie in a buffer, or at the end of one, that does not
-    /// hold what Metal wants of an argument. The kernel does not look at it, so another one stands in for it.
+    /// hold what Metal wants of an argument. The kernel does not look at it, so another one stands in for it: one that is
+    /// written, since an indirect command counts what lies behind a written argument as written.
     pub(crate) fn bound(&self) -> impl Iterator<Item = (usize, &'a Operand<'a>)> + use<'a> {
-        let stand_in = self.operands.iter().find(|operand| operand.has_elements());
+        let with_elements = self
+            .operands
+            .iter()
+            .filter(|operand| operand.has_elements());
+        let stand_in = with_elements.max_by_key(|operand| !operand.is_read_only());
         let operands = self.operands.iter().enumerate();
         operands.map(move |(index, operand)| {
             let other = stand_in.filter(|_| !operand.has_elements());
