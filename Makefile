@@ -106,8 +106,6 @@ fuzz: setup-check ## random files, command lines, shaders and calls of the C ABI
 soak: setup-check ## the suites of SUITES, TIMES times with all cores busy: what depends on time fails (not in CI: hours)
 	scripts/soak $(TIMES) $(SUITES)
 
-# Its tests compute for minutes, so that optimisation pays there.
-large: export CARGO_PROFILE_DEV_OPT_LEVEL = 1
 large: setup ## operations on more than 2^31 and 2^32 elements (not in CI: half an hour, and 9 GiB of memory)
 	cargo test --test ops -- --ignored --test-threads=1 tensor::large
 
