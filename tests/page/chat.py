@@ -14,6 +14,7 @@ import time
 import urllib.request
 
 KEY = "sk-secret"
+TEMPLATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../models/tiny-stories/chat.jinja")
 # What nothing here takes, on any machine.
 PATIENCE = 300
 
@@ -170,7 +171,7 @@ def check(browser, address, screenshot):
 def main():
     program, model, *rest = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
-        options = ["--port", "0", "--template", os.path.abspath(os.path.join(os.path.dirname(__file__), "../../models/tiny-stories/chat.jinja"))]
+        options = ["--port", "0", "--template", TEMPLATE]
         # Each token takes some milliseconds more, so that an answer can be stopped.
         environment = {**os.environ, "METAL_BRIDGE_API_KEY": KEY, "SOFTWARE_METAL_DELAY": "20000"}
         server = subprocess.Popen(

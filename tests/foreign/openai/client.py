@@ -9,7 +9,6 @@ import math
 import os
 import subprocess
 import sys
-import tempfile
 
 import openai
 from pydantic import BaseModel
@@ -141,30 +140,26 @@ async def together(address, model):
 
 def main():
     program, model, template = sys.argv[1:]
-    with tempfile.NamedTemporaryFile("w") as keys:
-        keys.write(KEY + "\n")
-        keys.flush()
-        command = [program, "serve", "--model", model, "--template", template, "--port", "0", "--slots", "4"]
-        # What one text is among others: bit for bit what it is alone.
-        command += ["--deterministic", "--api-key-file", keys.name]
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("METAL_BRIDGE_API")}
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
-        try:
-            lines = []
-            while not lines or "http://" not in lines[-1]:
-                lines.append(server.stdout.readline())
-                assert lines[-1], lines
-            address = "http://" + lines[-1].split("http://")[1].split()[0].rstrip("/")
-            client = openai.OpenAI(base_url=f"{address}/v1", api_key=KEY)
-            name = models(client)
-            for check in (completions, chats, schemas, embeddings, errors):
-                check(client, name)
-                print(f"{check.__name__}: as the client expects", flush=True)
-            asyncio.run(together(address, name))
-            print("together: as the client expects")
-        finally:
-            server.terminate()
-            assert server.wait(timeout=60) == 0
+    # What one text is among others: bit for bit what it is alone.
+    options = ["--template", template, "--port", "0", "--slots", "4", "--deterministic"]
+    server = subprocess.Popen(
+        [program, "serve", "--model", model, *options],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "METAL_BRIDGE_API_KEY": KEY},
+    )
+    try:
+        address = server.stdout.readline().split(" at ")[1].strip()
+        client = openai.OpenAI(base_url=f"{address}/v1", api_key=KEY)
+        name = models(client)
+        for check in (completions, chats, schemas, embeddings, errors):
+            check(client, name)
+            print(f"{check.__name__}: as the client expects", flush=True)
+        asyncio.run(together(address, name))
+        print("together: as the client expects")
+    finally:
+        server.terminate()
+        assert server.wait(timeout=60) == 0
     print(f"openai {openai.__version__}: passed")
 
 

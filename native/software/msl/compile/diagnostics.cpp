@@ -184,13 +184,12 @@ bool asks_for_template(const Diagnostic &note) {
 // follows from these.
 Diagnostics at_uses(Diagnostics diagnostics) {
     constexpr std::string_view cause = "static assertion failed due to requirement '", reason = "': ";
-    const auto is_in_library = [](const Diagnostic &one) { return one.file.starts_with(library); };
     const auto is_way = [](const Diagnostic &one) { return one.message.starts_with(inclusion); };
     const auto is_error = [](const Diagnostic &one) { return one.severity == Severity::error; };
     Diagnostics result;
     for (std::size_t i = 0; i < diagnostics.size(); ++i) {
         Diagnostic &error = diagnostics[i];
-        if (!is_error(error) || !is_in_library(error)) {
+        if (!is_error(error) || !error.file.starts_with(library)) {
             result.push_back(std::move(error));
             continue;
         }
@@ -199,12 +198,13 @@ Diagnostics at_uses(Diagnostics diagnostics) {
                !asks_for_template(diagnostics[use]))
             ++use;
         const bool found = use < diagnostics.size() && diagnostics[use].severity == Severity::note;
-        const bool follows = !found && std::any_of(result.begin(), result.end(), is_error);
-        if (!found && !follows) result.push_back(std::move(error));
-        if (!found && !follows) continue;
+        if (!found && std::none_of(result.begin(), result.end(), is_error)) {
+            result.push_back(std::move(error));
+            continue;
+        }
         // The way from the library's first header to the one with the template
         while (!result.empty() && is_way(result.back())) result.pop_back();
-        if (follows) {
+        if (!found) {
             // What is said of it goes too, up to the way to the next one.
             while (i + 1 < diagnostics.size() && diagnostics[i + 1].severity != Severity::warning &&
                    !is_error(diagnostics[i + 1]))

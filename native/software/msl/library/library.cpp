@@ -98,10 +98,10 @@ bool reflect(const Translation &translation, const Dialect &dialect, const std::
     // A source may have turned warnings off. Then nothing is known of the function constants' values.
     const bool silenced = initialisers.empty() && translation.constants.empty() &&
                           may_silence_warnings(translation.text, Toolchain::shared().headers);
-    errors = initialisers.empty() ? std::string(not_computed) : initialisers;
-    if ((silenced || !initialisers.empty()) &&
-        !computes_variables(translation, dialect, folder, !initialisers.empty(), errors))
-        return false;
+    if (silenced || !initialisers.empty()) {
+        errors = initialisers.empty() ? std::string(not_computed) : initialisers;
+        if (!computes_variables(translation, dialect, folder, !initialisers.empty(), errors)) return false;
+    }
     std::optional<Reflection> reflection = read_reflection(translation, precompiled.facts);
     if (!reflection) {
         errors = "the library's reflection cannot be read";
@@ -113,6 +113,7 @@ bool reflect(const Translation &translation, const Dialect &dialect, const std::
     }
     reflection->warnings = precompiled.errors;
     reflection->initialisers = initialisers;
+    errors.clear();  // nothing is wrong with the source
     return write_file(folder + reflection_name, serialize(*reflection));
 }
 
