@@ -8,6 +8,9 @@ TEMPLATE ?= $(wildcard $(dir $(MODEL))chat.jinja)
 # `make shuffle` runs its tests once for each seed.
 SEEDS ?= 1 2
 
+# `make sanitize`: native, threads, crate; all if empty.
+PARTS =
+
 # The packages that may be published, in this order.
 PUBLISHED = metal-bridge metal-bridge-llama metal-bridge-workloads metal-bridge-cli metal-cudart
 
@@ -52,11 +55,10 @@ demo-serve: setup ## serves the shipped model to the browser and to clients of O
 	cargo run --release --quiet --bin metal-bridge -- serve --model $(MODEL) $(if $(TEMPLATE),--template $(TEMPLATE)) --slots 4
 
 # Shuffled tests and fuzzers have less time here than by themselves, and one in eleven of the foreign kernels runs. No Rust test runs
-# both shuffled and not.
-test: SEEDS = 1
-test: SECONDS = 20
-test: FOREIGN = --every=11
-test: check shuffle fuzz foreign sanitize-kernels cuda-programs ## the tests of continuous integration
+# both shuffled and not. Stages that compile with Cargo, which takes one at a time, stand beside others.
+test: setup-check ## the tests of continuous integration
+	scripts/two-at-a-time 'sanitize PARTS=native' lint doc portable 'shuffle SEEDS=1' standalone 'sanitize PARTS=threads' \
+	    'sanitize PARTS=crate' 'fuzz SECONDS=20' 'foreign FOREIGN=--every=11' sanitize-kernels cuda-programs
 	scripts/cargo-tests --rest
 
 check: lint doc portable standalone sanitize ## formatting, lints, documentation, the build without a backend, sanitizers
@@ -89,7 +91,7 @@ native: setup-check ## the native code's own tests
 	scripts/native-tests
 
 sanitize: setup-check ## the native code and its tests under AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
-	scripts/sanitize
+	scripts/sanitize $(PARTS)
 
 sanitize-kernels: setup-check ## our kernels, and some that nobody here wrote, under the kernel sanitizer
 	scripts/sanitize-kernels

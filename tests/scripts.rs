@@ -22,7 +22,7 @@ fn programs(scripts: &[(&str, &str)]) -> TempDir {
 /// Runs a script of the repository, which finds no programs but those of the folder.
 fn run(script: &str, arguments: &[&str], programs: &TempDir, clang: &str) -> Output {
     for tool in [
-        "bash", "cut", "dirname", "env", "grep", "mktemp", "rm", "sed", "tee", "uname",
+        "bash", "cut", "dirname", "env", "grep", "mktemp", "rm", "sed", "tee", "uname", "xargs",
     ] {
         let paths = ["/usr/bin", "/bin"].map(|folder| Path::new(folder).join(tool));
         let real = paths.iter().find(|path| path.exists());
@@ -144,4 +144,27 @@ fn a_program_is_shuffled_or_one_of_the_rest() {
     let lines = [&shuffled[..], &rest[..]].concat().concat();
     assert_eq!(passed_on(&[], &lines), shuffled.concat());
     assert_eq!(passed_on(&["-v"], &lines), rest.concat());
+}
+
+/// What `scripts/two-at-a-time` prints for targets of a Makefile that fail if they begin with `bad`, in order, and whether
+/// it succeeds.
+fn run_targets(targets: &[&str]) -> (Vec<String>, bool) {
+    let make = "echo $2 $3; case $2 in bad*) exit 2 ;; esac";
+    let output = run("two-at-a-time", targets, &programs(&[("make", make)]), "");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let mut lines: Vec<_> = printed.lines().map(str::to_owned).collect();
+    lines.sort_unstable();
+    (lines, output.status.success())
+}
+
+#[test]
+fn no_target_begins_after_one_has_failed() {
+    let (lines, succeeded) = run_targets(&["a N=1", "b", "c N=3"]);
+    assert_eq!(lines, ["a N=1: a N=1", "b: b", "c N=3: c N=3"]);
+    assert!(succeeded);
+    // Both of the first two fail, so that nothing ends well before a failure is seen.
+    let (lines, succeeded) = run_targets(&["bad1", "bad2", "c"]);
+    assert_eq!(lines[0], "bad1: bad1");
+    assert!(!lines.contains(&"c: c".to_owned()), "{lines:?}");
+    assert!(!succeeded);
 }
