@@ -1,10 +1,11 @@
-//! Tokens a second of both engines with all threads of a machine, in turns, so that both see the same load.
+//! Tokens a second of both engines with all threads of a machine, in turns, so that both see the same load. Ours runs with
+//! activations in f32, and rounded to 8 bits as llama.cpp rounds them.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use metal_bridge::Device;
-use metal_bridge::ops::WeightType;
+use metal_bridge::ops::{Activations, WeightType};
 use metal_bridge_llama::gguf::TensorType;
 use metal_bridge_llama::{Model, Session, SessionOptions};
 use metal_bridge_workloads::synthetic::SyntheticModel;
@@ -12,9 +13,9 @@ use metal_bridge_workloads::synthetic::SyntheticModel;
 use crate::llama_cpp::{self, Outputs};
 
 /// Tokens of a prompt, and tokens that are fed alone after it.
-const PROMPT: usize = 128;
-const ALONE: usize = 48;
-const ROUNDS: usize = 5;
+const PROMPT: usize = 512;
+const ALONE: usize = 32;
+const ROUNDS: usize = 3;
 
 /// What one engine took for a prompt and for the tokens after it.
 #[derive(Clone, Copy)]
@@ -44,7 +45,6 @@ pub fn measure(only: &[String]) -> usize {
     let synthetic = |kind: WeightType| {
         let path = folder.path().join(format!("{kind:?}.gguf"));
         let model = SyntheticModel {
-            layers: 4,
             matrix_types: vec![TensorType::of(kind)],
             ..SyntheticModel::tiny_llama()
         };
@@ -57,26 +57,23 @@ pub fn measure(only: &[String]) -> usize {
     );
     let models: [(&str, &dyn Fn() -> PathBuf); 4] = [
         ("tiny-stories Q8_0", &|| shipped.into()),
-        ("4 layers of TinyLlama, Q8_0", &|| {
+        ("TinyLlama's shape, Q8_0", &|| {
             synthetic(WeightType::Q8_0)
         }),
-        ("4 layers of TinyLlama, Q4_K", &|| {
+        ("TinyLlama's shape, Q4_K", &|| {
             synthetic(WeightType::Q4_K)
         }),
-        ("4 layers of TinyLlama, F16", &|| synthetic(WeightType::F16)),
+        ("TinyLlama's shape, F16", &|| synthetic(WeightType::F16)),
     ];
     let is_wanted =
         |name: &str| only.is_empty() || only.iter().any(|part| name.contains(part.as_str()));
     let mut failures = 0;
     for (name, path) in models.into_iter().filter(|(name, _)| is_wanted(name)) {
         match compare(&path()) {
-            Ok((ours, theirs)) => {
-                println!(
-                    "{name:28} ours:      {}\n{:28} llama.cpp: {}",
-                    ours.rates(),
-                    "",
-                    theirs.rates()
-                );
+            Ok(engines) => {
+                for (engine, times) in engines {
+                    println!("{name:28} {engine:10} {}", times.rates());
+                }
             }
             Err(reason) => {
                 println!("{name:28} {reason}");
@@ -87,37 +84,51 @@ pub fn measure(only: &[String]) -> usize {
     failures
 }
 
-/// The least times of several rounds.
-fn compare(path: &Path) -> Result<(Times, Times), String> {
+/// The least times of several rounds, of each engine.
+fn compare(path: &Path) -> Result<[(&'static str, Times); 3], String> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let run = |error: metal_bridge_llama::Error| error.to_string();
     let device = Device::system_default().map_err(|error| error.to_string())?;
     let model = Model::load(&device, path).map_err(run)?;
-    let options = SessionOptions {
-        context: Some(PROMPT + ALONE),
-        batch: PROMPT,
-        ..SessionOptions::default()
+    let session = |activations| {
+        let options = SessionOptions {
+            context: Some(PROMPT + ALONE),
+            activations,
+            ..SessionOptions::default()
+        };
+        Session::with_options(&model, &options).map_err(run)
     };
-    let mut session = Session::with_options(&model, &options).map_err(run)?;
+    let (mut exact, mut rounded) = (session(Activations::F32)?, session(Activations::Int8)?);
     let theirs = llama_cpp::Model::load(path)?;
     let mut context = theirs.context(PROMPT + ALONE, threads)?;
     let tokens: Vec<u32> = (0..PROMPT + ALONE)
         .map(|i| (i * 97 % 1000) as u32)
         .collect();
-    let mut best: Option<(Times, Times)> = None;
-    // The first round compiles kernels and reads the file.
-    for round in 0..=ROUNDS {
-        session.truncate(0);
+    let mut round = || -> Result<[Times; 3], String> {
+        exact.truncate(0);
+        rounded.truncate(0);
         context.clear();
-        let ours = time(&tokens, |tokens| session.feed(tokens).map_err(run))?;
-        let theirs = time(&tokens, |tokens| {
-            context.feed(tokens, Outputs::Last).map(drop)
-        })?;
-        if round > 0 {
-            best = Some(best.map_or((ours, theirs), |(a, b)| (a.least(ours), b.least(theirs))));
-        }
+        Ok([
+            time(&tokens, |tokens| exact.feed(tokens).map_err(run))?,
+            time(&tokens, |tokens| rounded.feed(tokens).map_err(run))?,
+            time(&tokens, |tokens| {
+                context.feed(tokens, Outputs::Last).map(drop)
+            })?,
+        ])
+    };
+    // The first round compiles kernels and reads the file.
+    round()?;
+    let mut best = round()?;
+    for _ in 1..ROUNDS {
+        let times = round()?;
+        best = std::array::from_fn(|i| best[i].least(times[i]));
     }
-    best.ok_or_else(|| "no rounds".to_owned())
+    let [exact, rounded, theirs] = best;
+    Ok([
+        ("f32", exact),
+        ("8 bits", rounded),
+        ("llama.cpp", theirs),
+    ])
 }
 
 fn time(
