@@ -68,7 +68,7 @@ impl Communicator {
         }
         let size = self.size();
         if size == 1 {
-            return self.commit(&[]);
+            return self.commit(FUNCTION, &[]);
         }
         let parts = Parts::new(length, size, element);
         let copies = self.allocate_copies(parts.range(0).len())?;
@@ -111,7 +111,7 @@ impl Communicator {
             };
             steps.push(step.map(pull).collect::<Step<'_>>());
         }
-        self.commit(&steps)
+        self.commit(FUNCTION, &steps)
     }
 
     /// For each device, a buffer for a copy of a part, which the next step uses again.

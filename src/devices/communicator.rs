@@ -43,8 +43,8 @@ use crate::ops::Ops;
 /// buffers any more. Shared events order the queues among each other.
 ///
 /// Calls of several threads are committed one after the other. A collective takes command buffers of the queues, at most two for each
-/// step and two for its end, and waits if a queue has no free slot for one: so do not call a collective in a completion handler
-/// or a host function of the queues.
+/// step and two for its end, and waits if a queue has no free slot for one. None becomes free while a completion handler or a host
+/// function of that queue runs, so a collective that one of these calls is [`Error::Deadlock`].
 ///
 /// # Errors
 ///
@@ -138,6 +138,19 @@ impl Communicator {
         self.last_value
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A collective waits for slots, and for collectives of other threads, which wait for slots too.
+    pub(super) fn check_thread(&self, function: &'static str) -> Result<()> {
+        let mut queues = self.members.iter().map(|m| m.transfers.command_queue());
+        let Some(rank) = queues.position(|queue| queue.slots().queue().is_in_callback()) else {
+            return Ok(());
+        };
+        let message = format!(
+            "this thread is in a completion handler or a host function of the queue of device {rank}, which may have no free \
+             slot before that returns"
+        );
+        Err(Error::Deadlock(Failure::new(function, message)))
     }
 
     pub(super) fn check_rank(&self, function: &'static str, rank: usize) -> Result<()> {

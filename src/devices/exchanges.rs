@@ -38,7 +38,7 @@ impl Communicator {
             bytes: range.len(),
             ..whole(from, to, source, destination, offset)
         };
-        self.commit(&[vec![pull]])
+        self.commit(FUNCTION, &[vec![pull]])
     }
 
     /// Gives every device the bytes of the device `root`: `buffers[rank]` is the buffer of the device `rank`, and all are equally
@@ -65,7 +65,7 @@ impl Communicator {
             steps.push((have..size.min(2 * have)).map(pull).collect());
             have *= 2;
         }
-        self.commit(&steps)
+        self.commit(FUNCTION, &steps)
     }
 
     /// Gives each device its part of `source`, a buffer of the device `root`: the first bytes to `buffers[0]`, the next to
@@ -86,7 +86,7 @@ impl Communicator {
             bytes: buffers[rank].len(),
             ..whole(root, rank, source, buffers[rank], 0)
         };
-        self.commit(&[offsets(buffers).map(pull).collect()])
+        self.commit(FUNCTION, &[offsets(buffers).map(pull).collect()])
     }
 
     /// The opposite of [`scatter`](Communicator::scatter): puts the buffers of all devices one behind the other into
@@ -109,7 +109,7 @@ impl Communicator {
         check_distinct(FUNCTION, &[buffers, &[destination]].concat())?;
         let pull =
             |(rank, offset): (usize, usize)| whole(rank, root, buffers[rank], destination, offset);
-        self.commit(&[offsets(buffers).map(pull).collect()])
+        self.commit(FUNCTION, &[offsets(buffers).map(pull).collect()])
     }
 
     /// Puts the buffers of all devices one behind the other into a buffer of each device: `destinations[rank]`, which is as long as
@@ -144,7 +144,7 @@ impl Communicator {
             };
             step.map(pull).collect()
         }));
-        self.commit(&steps)
+        self.commit(FUNCTION, &steps)
     }
 }
 

@@ -35,7 +35,8 @@ pub(super) type Step<'b> = Vec<Pull<'b>>;
 
 impl Communicator {
     /// Commits the steps, one after the other.
-    pub(super) fn commit(&self, steps: &[Step<'_>]) -> Result<Collective> {
+    pub(super) fn commit(&self, function: &'static str, steps: &[Step<'_>]) -> Result<Collective> {
+        self.check_thread(function)?;
         let mut parts = Vec::new();
         let mut last_value = self.lock();
         let first = *last_value + 1;

@@ -1,6 +1,8 @@
 //! Exchanges of several devices that are refused, held back, or fail on the way.
 #![cfg(software_metal)]
 
+use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::thread;
 
 use metal_bridge::ObjectKind;
@@ -189,6 +191,39 @@ fn an_exchange_needs_only_one_slot_at_a_time() {
             communicator,
             devices,
         });
+    });
+}
+
+/// Such a call could wait for a slot that becomes free when the callback returns, or for a thread that waits for one.
+#[test]
+fn callbacks_of_the_queues_cannot_exchange() {
+    let test = "collective_failures::callbacks_of_the_queues_cannot_exchange";
+    in_child_with(test, &THREE, || {
+        let ranks = Arc::new(Ranks::all());
+        let (say, said) = channel();
+        let exchange = || {
+            let (ranks, say) = (ranks.clone(), say.clone());
+            move || {
+                let buffers = buffers(&ranks);
+                say.send(all_reduce(&ranks, &buffers)).unwrap();
+            }
+        };
+        let ended = || said.recv_timeout(LONG).unwrap();
+        for rank in 0..3 {
+            let queue = ranks.queue(rank).command_queue();
+            let says = format!("of the queue of device {rank}");
+            let refused = |result| assert_error(result, |e| matches!(e, Error::Deadlock(_)), &says);
+            queue.call_host_function(exchange()).unwrap();
+            refused(ended());
+            let mut commands = queue.command_buffer().unwrap();
+            let handler = exchange();
+            commands.add_completed_handler(move |_| handler());
+            commands.commit().unwrap();
+            refused(ended());
+        }
+        let other = ranks.devices[0].new_command_queue().unwrap();
+        other.call_host_function(exchange()).unwrap();
+        ended().unwrap().wait_timeout(LONG).unwrap();
     });
 }
 
