@@ -180,9 +180,10 @@ void edit_casts(Source &source) {
             const bool compared =
                 before.is(">") && !behind.is("const") &&
                 (behind.is_identifier() || behind.kind == TokenKind::number || source.group_begin(i - 1) == i - 1);
+            const bool sizes = before.is("...");  // `sizeof...(T)`
             const bool expression = before.kind == TokenKind::punctuator
-                                        ? (!before.is(")") && !before.is("]") && !before.is(">")) || compared ||
-                                              is_cast(source, source.group_begin(i - 1), end, names)
+                                        ? (!before.is(")") && !before.is("]") && !before.is(">") && !sizes) ||
+                                              compared || is_cast(source, source.group_begin(i - 1), end, names)
                                         : before.is("return");
             const Index past = expression ? skip_operand(source, name + 2, end, names) : name + 2;
             if (past == name + 2) continue;

@@ -61,6 +61,7 @@ half twice(half x) { return x + x; }
 template <typename L> struct holder { thread L &l; holder(thread L &x) : l(x) {} };
 template <typename H, typename L> void change(thread L &l) { H h = H(l); h.l = 3; }
 int both(bool first, bool second = true) { return first + second * 2; }
+template <typename... T> int sizes() { return sizeof...(T) + (sizeof(T) + ...); }
 kernel void k(device float *a) {
     bfloat b = 1.5bf, c = bfloat(2);
     half h = 0.5h;
@@ -89,11 +90,12 @@ kernel void k(device float *a) {
     a[13] = 2h + 3H;
     a[14] = metal::half(b) + (metal::half)b + (metal::half)metal::bfloat(h);
     a[15] = both((half)b < h, c > (b));
+    a[16] = sizes<half, float>() * 2;
 }
 )",
-                                                16);
+                                                17);
     expect("casts", found,
-           {4.5f + 1.5f + 4.5f, -2 + 1.5f * 0.5f, -3 + 1.5f, 1.5f, 6, 2, 1.5f, 3, 3 + 2, 9, 1, 1, 256, 5, 3.5f, 2});
+           {4.5f + 1.5f + 4.5f, -2 + 1.5f * 0.5f, -3 + 1.5f, 1.5f, 6, 2, 1.5f, 3, 3 + 2, 9, 1, 1, 256, 5, 3.5f, 2, 16});
 }
 
 // The bits of 16-bit floats as two bytes, and two bytes as bits.
