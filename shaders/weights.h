@@ -10,6 +10,13 @@
 //                       where elements first to first + count - 1 of whole blocks are as floats: a format of floats has
 //                       them in the row, others unpack them
 //
+// A format with blocks has for products with rounded activations
+//   has_offsets         whether an element is number * scale + offset; if not, it is number * scale
+//   load_integers(row, chunk)
+//                       the 16 elements of `load` as whole numbers, with their scale and offset
+//   integers(row, first, count, numbers, scales, offsets)
+//                       the elements of `elements` as whole numbers, with a scale for each 32 and an offset for each 16
+//
 // Loads of several elements go through packed vector types: four elements wide whatever the alignment of the row.
 #ifndef METAL_BRIDGE_WEIGHTS_H
 #define METAL_BRIDGE_WEIGHTS_H

@@ -6,7 +6,7 @@ use crate::error::{Error, Failure, Result};
 use crate::metal::device::Size;
 use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{KernelName, SIMD_WIDTH};
-use crate::ops::product::{Chosen, Epilogue, Product};
+use crate::ops::product::{Chosen, Epilogue, Factor, Product};
 use crate::ops::shader::Shader;
 use crate::ops::{LaunchTarget, Ops, View, Weight};
 
@@ -26,6 +26,27 @@ impl ExpertShape {
             let message = format!("a row cannot go to {used} of {experts} experts");
             return Err(Error::InvalidArgument(Failure::new(function, message)));
         }
+        Ok(())
+    }
+
+    /// What products of `rows` rows with the matrices of all experts, one after the other in `weight`, need.
+    pub(super) fn check_products(
+        &self,
+        function: &'static str,
+        weight: &Weight,
+        rows: usize,
+    ) -> Result<()> {
+        self.check(function)?;
+        if weight.rows() % self.experts != 0 {
+            let message = format!(
+                "{} rows of weights do not divide evenly among {} experts",
+                weight.rows(),
+                self.experts
+            );
+            return Err(Error::InvalidArgument(Failure::new(function, message)));
+        }
+        // The bytes of `chosen` are as many as those of a row of one element a slot.
+        bytes4(function, "chosen", &[rows, self.used])?;
         Ok(())
     }
 }
@@ -125,23 +146,14 @@ impl Ops {
         epilogue: &Epilogue<'_>,
     ) -> Result<()> {
         const FUNCTION: &str = "Ops::linear_chosen";
-        shape.check(FUNCTION)?;
+        shape.check_products(FUNCTION, weight, rows)?;
         let ExpertShape { experts, used } = *shape;
-        if weight.rows() % experts != 0 {
-            let message = format!(
-                "{} rows of weights do not divide evenly among {experts} experts",
-                weight.rows()
-            );
-            return Err(Error::InvalidArgument(Failure::new(FUNCTION, message)));
-        }
-        // The bytes of `chosen` are as many as those of a row of one element a slot.
-        bytes4(FUNCTION, "chosen", &[rows, used])?;
         self.product(
             target,
             &Product {
                 function: FUNCTION,
                 weight,
-                x: x.into(),
+                x: Factor::F32(x.into()),
                 y: y.into(),
                 m: rows * used,
                 epilogue: *epilogue,

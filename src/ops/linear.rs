@@ -1,7 +1,7 @@
 //! Products with a weight matrix.
 
 use crate::error::{Error, Failure, Result};
-use crate::ops::product::{Epilogue, Product};
+use crate::ops::product::{Epilogue, Factor, Product};
 use crate::ops::{DataType, LaunchTarget, Ops, Tensor, View, Weight};
 
 impl Ops {
@@ -36,7 +36,7 @@ impl Ops {
             &Product {
                 function: "Ops::linear",
                 weight,
-                x: x.into(),
+                x: Factor::F32(x.into()),
                 y: y.into(),
                 m,
                 epilogue: Epilogue::default(),
@@ -63,7 +63,7 @@ impl Ops {
             &Product {
                 function: "Ops::linear_add",
                 weight,
-                x: x.into(),
+                x: Factor::F32(x.into()),
                 y: y.into(),
                 m,
                 epilogue: Epilogue::ADD,
@@ -92,7 +92,7 @@ impl Ops {
             &Product {
                 function: "Ops::linear_with",
                 weight,
-                x: x.into(),
+                x: Factor::F32(x.into()),
                 y: y.into(),
                 m,
                 epilogue: *epilogue,
@@ -124,7 +124,7 @@ impl Ops {
             &Product {
                 function: FUNCTION,
                 weight,
-                x: x.view(),
+                x: Factor::F32(x.view()),
                 y: y.view(),
                 m,
                 epilogue: Epilogue::default(),
@@ -153,7 +153,7 @@ impl Ops {
             &Product {
                 function: FUNCTION,
                 weight,
-                x: x.view(),
+                x: Factor::F32(x.view()),
                 y: y.view(),
                 m,
                 epilogue: Epilogue::ADD,

@@ -3,6 +3,7 @@
 //! | operation | call | kernel |
 //! |---|---|---|
 //! | product with weights of any [`WeightType`] | [`Ops::linear`], [`Ops::linear_add`], [`Ops::linear_with`]; on tensors [`Ops::matmul_weights`], [`Ops::matmul_weights_add`] | `matvec.metal`, `matvec_blocks.metal`, `matmul.metal` |
+//! | product of 8-bit activations with weights in blocks | [`Ops::round_activations`], [`Ops::linear_rounded`], [`Ops::linear_chosen_rounded`] | `round_activations.metal`, `matvec_rounded.metal`, `matvec_rounded_blocks.metal` |
 //! | embedding rows | [`Ops::embed`], [`Ops::embed_scaled`] | `embed.metal` |
 //! | RMS norm, also with a residual added first, or added to a residual | [`Ops::rms_norm`], [`Ops::add_rms_norm`], [`Ops::rms_norm_add`] | `norm.metal` |
 //! | rotary embedding | [`Ops::rope`], [`rope_frequencies`] | `rope.metal` |
@@ -50,6 +51,7 @@ mod pipelines;
 mod product;
 mod product_kernels;
 mod rope;
+mod rounded;
 mod sequence;
 mod shader;
 mod target;
@@ -68,6 +70,7 @@ pub use ops::Ops;
 pub use product::Epilogue;
 pub use product_kernels::ProductKernels;
 pub use rope::{RopePairing, RopeShape, rope_frequencies};
+pub use rounded::Activations;
 pub use sequence::{DispatchSequence, SequenceRecorder};
 pub use shader::shader_sources;
 pub use target::LaunchTarget;

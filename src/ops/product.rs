@@ -6,6 +6,7 @@ use crate::error::{Error, Failure, Result};
 use crate::metal::device::Size;
 use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
+use crate::ops::rounded::rounded_bytes;
 use crate::ops::shader::Shader;
 use crate::ops::{LaneExecution, LaunchTarget, Ops, ProductKernels, View, Weight, WeightType};
 
@@ -18,6 +19,9 @@ const MATVEC_BLOCKS_LANES: usize = 16;
 /// Rows of weights and of activations that a lane of `matvec_blocks` works on.
 const MATVEC_BLOCKS_ROWS: [usize; 2] = [1, 2];
 const MATVEC_BLOCKS_COLUMNS: [usize; 2] = [1, 32];
+/// The same of `matvec_rounded_blocks`, whose lanes work on more rows of weights.
+const MATVEC_ROUNDED_BLOCKS_LANES: usize = 4;
+const MATVEC_ROUNDED_BLOCKS_ROWS: [usize; 2] = [4, 8];
 /// Rows of weights of a tile of `matmul`, and its threads.
 const MATMUL_TILE_ROWS: usize = 64;
 const MATMUL_THREADS: usize = 64;
@@ -64,12 +68,28 @@ impl Epilogue<'_> {
     };
 }
 
+/// The activations of a product.
+#[derive(Clone, Copy)]
+pub(super) enum Factor<'a> {
+    F32(View<'a>),
+    /// As [`Ops::round_activations`] writes them.
+    Int8(View<'a>),
+}
+
+impl<'a> Factor<'a> {
+    fn view(self) -> View<'a> {
+        match self {
+            Factor::F32(view) | Factor::Int8(view) => view,
+        }
+    }
+}
+
 /// One product: what it multiplies, and what becomes of the result.
 #[derive(Clone, Copy)]
 pub(super) struct Product<'a> {
     pub function: &'static str,
     pub weight: &'a Weight,
-    pub x: View<'a>,
+    pub x: Factor<'a>,
     pub y: View<'a>,
     /// Rows of y.
     pub m: usize,
@@ -131,10 +151,17 @@ impl Ops {
             Some(_) => bytes4(function, "chosen", &[m])?,
             None => 0,
         };
+        let x_rows = m / products_of_x;
+        let x_bytes = match x {
+            Factor::F32(_) => bytes4(function, "x", &[x_rows, k])?,
+            Factor::Int8(_) => rounded_bytes(function, weight.kind(), x_rows, k)?,
+        };
+        let is_rounded = matches!(x, Factor::Int8(_));
+        let x = x.view();
         let numbers = chosen.map_or(x, |chosen| chosen.numbers);
         let all = [
             weights.moving(weight.bytes() / experts * experts.min(m)),
-            Operand::read("x", x, bytes4(function, "x", &[m / products_of_x, k])?, 4),
+            Operand::read("x", x, x_bytes, 4),
             Operand::write("y", y, bytes4(function, "y", &[m, n])?, 4),
             Operand::read("the bias", bias.unwrap_or(x), bias_bytes, 4),
             Operand::read("chosen", numbers, numbers_bytes, 4),
@@ -153,7 +180,9 @@ impl Ops {
             Constant::Bool(3, chosen.is_some()),
         ];
         let kernels = self.product_kernels_of(m);
-        let (kernel, grid) = if chosen.is_some() || kernels == ProductKernels::Vector {
+        let (kernel, grid) = if is_rounded {
+            self.matvec_rounded(weight.kind(), m, n, chosen.is_some())
+        } else if chosen.is_some() || kernels == ProductKernels::Vector {
             self.matvec(weight.kind(), m, n, chosen.is_some())
         } else {
             let columns = if m <= 32 { 32 } else { 64 };
@@ -179,8 +208,8 @@ impl Ops {
             threadgroup_memory: 0,
             grid,
         };
-        // SAFETY: the kernels read rows below experts * n of the weights and of x below m / products_of_x, of k elements each, and
-        // write y[m, n]; the bias has [experts, n] elements, and of each product there is the number of an expert.
+        // SAFETY: the kernels read rows below experts * n of the weights and of x below m / products_of_x, of k elements each (of 44
+        // bytes for each 32 if they are rounded), and write y[m, n]; the bias has [experts, n] elements, and of each product there is the number of an expert.
         unsafe { launch.encode(target) }
     }
 
@@ -196,6 +225,36 @@ impl Ops {
             ),
             LaneExecution::Lockstep => (
                 KernelName::new(Shader::Matvec, names.matvec[width]),
+                MATVEC_LANES,
+                MATVEC_ROWS,
+                MATVEC_COLUMNS[width],
+            ),
+        };
+        let groups = Size::new(n.div_ceil(rows), m.div_ceil(columns), 1);
+        (kernel, Grid::of_lanes(groups, lanes))
+    }
+
+    /// The same for rounded activations, of any number of rows.
+    fn matvec_rounded(
+        &self,
+        kind: WeightType,
+        m: usize,
+        n: usize,
+        is_chosen: bool,
+    ) -> (KernelName, Grid) {
+        let (names, width) = (kind.kernels(), usize::from(m > 1 && !is_chosen));
+        let (kernel, lanes, rows, columns) = match self.lanes {
+            LaneExecution::InTurn => (
+                KernelName::new(
+                    Shader::MatvecRoundedBlocks,
+                    names.matvec_rounded_blocks[width],
+                ),
+                MATVEC_ROUNDED_BLOCKS_LANES,
+                MATVEC_ROUNDED_BLOCKS_LANES * MATVEC_ROUNDED_BLOCKS_ROWS[width],
+                MATVEC_BLOCKS_COLUMNS[width],
+            ),
+            LaneExecution::Lockstep => (
+                KernelName::new(Shader::MatvecRounded, names.matvec_rounded[width]),
                 MATVEC_LANES,
                 MATVEC_ROWS,
                 MATVEC_COLUMNS[width],

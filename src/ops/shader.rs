@@ -56,6 +56,8 @@ shaders! {
     Matmul "matmul.metal"
     Matvec "matvec.metal"
     MatvecBlocks "matvec_blocks.metal"
+    MatvecRounded "matvec_rounded.metal"
+    MatvecRoundedBlocks "matvec_rounded_blocks.metal"
     Norm "norm.metal"
     Normalization "tensor/normalization.metal"
     Peak "peak.metal"
@@ -64,6 +66,7 @@ shaders! {
     Reduction "tensor/reduction.metal"
     Resampling "tensor/resampling.metal"
     Rope "rope.metal"
+    RoundActivations "round_activations.metal"
     ScaledDotProduct "tensor/scaled_dot_product.metal"
     Scan "tensor/scan.metal"
     Select "tensor/select.metal"
@@ -87,6 +90,7 @@ const HEADERS: &[(&str, &str)] = &[
     shader_file!("product.h"),
     shader_file!("tensor/products.h"),
     shader_file!("reduce.h"),
+    shader_file!("rounded.h"),
     shader_file!("tensor/tensor.h"),
     shader_file!("weights.h"),
     shader_file!("weights/chunk.h"),
@@ -102,10 +106,18 @@ impl Shader {
     }
 
     /// Operations on tensors keep infinities, NaN and the order of roundings, products with weights the latter, so that all
-    /// variants of a kernel add up in one order; the engine's other kernels may trade them for speed.
+    /// variants of a kernel add up in one order, and the rounding of activations both; the engine's other kernels may trade them for speed.
     pub(crate) fn compile_options(self, lanes: LaneExecution) -> CompileOptions {
         let options = CompileOptions::new();
-        if matches!(self, Shader::Matmul | Shader::Matvec | Shader::MatvecBlocks) {
+        let is_product = matches!(
+            self,
+            Shader::Matmul
+                | Shader::Matvec
+                | Shader::MatvecBlocks
+                | Shader::MatvecRounded
+                | Shader::MatvecRoundedBlocks
+        );
+        if is_product || self == Shader::RoundActivations {
             return options.math_mode(MathMode::Safe);
         }
         if !self.name().starts_with("tensor/") {

@@ -13,6 +13,9 @@ pub(super) struct WeightKernels {
     pub matvec: [&'static str; 2],
     /// `matvec_blocks`, for one row of activations and for up to 32, on devices that run lanes in turn.
     pub matvec_blocks: [&'static str; 2],
+    /// As `matvec` and `matvec_blocks`, for activations rounded to 8 bits. Formats without blocks have none.
+    pub matvec_rounded: [&'static str; 2],
+    pub matvec_rounded_blocks: [&'static str; 2],
     /// `matmul`, for tiles of 32 and of 64 rows of activations.
     pub matmul: [&'static str; 2],
 }
@@ -68,6 +71,11 @@ macro_rules! weight_types {
                         embed: concat!("embed_", $name),
                         matvec: [concat!("matvec_", $name, "_1"), concat!("matvec_", $name, "_4")],
                         matvec_blocks: [concat!("matvec_blocks_", $name, "_1"), concat!("matvec_blocks_", $name, "_32")],
+                        matvec_rounded: [concat!("matvec_rounded_", $name, "_1"), concat!("matvec_rounded_", $name, "_4")],
+                        matvec_rounded_blocks: [
+                            concat!("matvec_rounded_blocks_", $name, "_1"),
+                            concat!("matvec_rounded_blocks_", $name, "_32"),
+                        ],
                         matmul: [concat!("matmul_", $name, "_32"), concat!("matmul_", $name, "_64")],
                     },)+
                 }
@@ -114,6 +122,12 @@ weight_types! {
 }
 
 impl WeightType {
+    /// Whether elements are stored in blocks: the quantized formats, which
+    /// [`Ops::linear_rounded`](crate::ops::Ops::linear_rounded) takes.
+    pub const fn has_blocks(self) -> bool {
+        self.block_elements() > 1
+    }
+
     /// Bytes of a row of `columns` elements; `None` if they do not fill whole blocks, or the bytes are too many to
     /// count.
     pub const fn row_bytes(self, columns: usize) -> Option<usize> {

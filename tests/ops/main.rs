@@ -23,6 +23,7 @@ mod not_finite;
 mod operations;
 mod product_rows;
 mod rope;
+mod rounded;
 mod sequence;
 mod steady;
 mod support;
