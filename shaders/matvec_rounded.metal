@@ -1,5 +1,5 @@
-// y[m, n] = x[m, k] . W[n, k]^T for x rounded to 8 bits: whole numbers are multiplied, and their sums of 16 terms, which
-// are exact, are scaled and added up as floats.
+// y[m, n] = x[m, k] . W[n, k]^T for x rounded to 8 bits: whole numbers are multiplied, and their sums of 16 terms,
+// which are exact, are scaled and added up as floats.
 #include "product.h"
 #include "rounded.h"
 #include "weights.h"

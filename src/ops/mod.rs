@@ -33,6 +33,7 @@
 //! encoded, not run: results are there when the command buffer has completed. A serial encoder runs calls in order; in
 //! a concurrent one, the caller places barriers between dependent calls, as with any dispatch.
 
+mod activations;
 mod argmax;
 mod attention;
 mod embed;
@@ -61,6 +62,7 @@ mod weight;
 
 pub(crate) use launch::bytes4;
 
+pub use activations::Activations;
 pub use attention::AttentionShape;
 pub use experts::ExpertShape;
 pub use gate::Gate;
@@ -70,7 +72,6 @@ pub use ops::Ops;
 pub use product::Epilogue;
 pub use product_kernels::ProductKernels;
 pub use rope::{RopePairing, RopeShape, rope_frequencies};
-pub use rounded::Activations;
 pub use sequence::{DispatchSequence, SequenceRecorder};
 pub use shader::shader_sources;
 pub use target::LaunchTarget;

@@ -4,9 +4,9 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::error::{Error, Failure, Result};
 use crate::metal::device::Size;
+use crate::ops::activations::rounded_bytes_for;
 use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
-use crate::ops::rounded::rounded_bytes;
 use crate::ops::shader::Shader;
 use crate::ops::{LaneExecution, LaunchTarget, Ops, ProductKernels, View, Weight, WeightType};
 
@@ -154,7 +154,7 @@ impl Ops {
         let x_rows = m / products_of_x;
         let x_bytes = match x {
             Factor::F32(_) => bytes4(function, "x", &[x_rows, k])?,
-            Factor::Int8(_) => rounded_bytes(function, weight.kind(), x_rows, k)?,
+            Factor::Int8(_) => rounded_bytes_for(function, weight.kind(), x_rows, k)?,
         };
         let is_rounded = matches!(x, Factor::Int8(_));
         let x = x.view();

@@ -1,47 +1,15 @@
-//! Activations rounded to 8 bits, and products with them.
+//! Rounding activations to 8 bits, and products with them.
 
 use bytemuck::{Pod, Zeroable};
 
 use crate::error::{Error, Failure, Result};
 use crate::metal::device::Size;
-use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4, elements};
+use crate::ops::activations::{BLOCK, rounded_bytes};
+use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{KernelName, SIMD_WIDTH};
 use crate::ops::product::{Chosen, Epilogue, Factor, Product};
 use crate::ops::shader::Shader;
-use crate::ops::{ExpertShape, LaunchTarget, Ops, View, Weight, WeightType};
-
-/// Elements that are rounded together, and what they take: a byte each, the scale, and the scaled sums of both halves.
-const BLOCK: usize = 32;
-const BLOCK_BYTES: usize = BLOCK + 3 * size_of::<f32>();
-
-/// What weights are multiplied by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Activations {
-    /// The activations as they are: [`Ops::linear`] and its like.
-    #[default]
-    F32,
-    /// Rounded to whole numbers from -127 to 127 in blocks of 32, each with a scale of its own: [`Ops::linear_rounded`]. An
-    /// element is off by half of its block's scale at most, a 254th of the largest element of the block.
-    Int8,
-}
-
-impl Activations {
-    /// Bytes of `rows` rows of `columns` elements: 4 an element, or 44 for each 32. `None` if they are too many to count, or
-    /// if the columns do not fill whole blocks of rounded ones.
-    pub const fn bytes(self, rows: usize, columns: usize) -> Option<usize> {
-        let (block, bytes) = match self {
-            Activations::F32 => (1, size_of::<f32>()),
-            Activations::Int8 => (BLOCK, BLOCK_BYTES),
-        };
-        if columns % block != 0 {
-            return None;
-        }
-        match (columns / block).checked_mul(bytes) {
-            Some(row) => row.checked_mul(rows),
-            None => None,
-        }
-    }
-}
+use crate::ops::{ExpertShape, LaunchTarget, Ops, View, Weight};
 
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -81,7 +49,7 @@ impl Ops {
             Operand::write(
                 "rounded",
                 rounded.into(),
-                bytes(FUNCTION, rows, columns)?,
+                rounded_bytes(FUNCTION, rows, columns)?,
                 4,
             ),
         ];
@@ -181,26 +149,4 @@ impl Ops {
             },
         )
     }
-}
-
-/// Bytes of rounded activations that weights of this format are multiplied by.
-pub(super) fn rounded_bytes(
-    function: &'static str,
-    kind: WeightType,
-    rows: usize,
-    columns: usize,
-) -> Result<usize> {
-    if !kind.has_blocks() {
-        let message = format!(
-            "weights of type {} are multiplied by f32, not by rounded activations",
-            kind.name()
-        );
-        return Err(Error::Unsupported(Failure::new(function, message)));
-    }
-    bytes(function, rows, columns)
-}
-
-fn bytes(function: &'static str, rows: usize, columns: usize) -> Result<usize> {
-    elements(function, "x", &[rows, columns])?;
-    elements(function, "x", &[rows, columns / BLOCK, BLOCK_BYTES])
 }

@@ -86,7 +86,7 @@ const FOREIGN_ELSEWHERE: [&str; 5] = [
     "crates/cudart/src/runtime/contained.rs",
     // Objective-C that the package of the file compiles.
     "benches/bridge.rs",
-    "benches/software.rs",
+    "benches/software/main.rs",
     "tests/support/src/objects.rs",
     // The software Metal's injections, which take numbers alone.
     "tests/support/src/failures.rs",
