@@ -6,7 +6,7 @@ use std::num::{ParseFloatError, ParseIntError};
 use std::path::{self, PathBuf};
 
 use metal_bridge::Device;
-use metal_bridge::ops::KvElement;
+use metal_bridge::ops::{self, KvElement};
 use metal_bridge_llama::sampling::{Sampler, Sampling};
 use metal_bridge_llama::{Model, SessionOptions};
 
@@ -117,6 +117,9 @@ pub struct DecodingChoice {
     /// How the keys and values of the text are kept
     #[arg(long, value_name = "TYPE", default_value = "f32")]
     pub cache: Cache,
+    /// What quantized weights are multiplied by
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
+    pub activations: Activations,
     /// Record the dispatches of a token once and replay them: less work for the CPU, the same text
     #[arg(long)]
     pub replay: bool,
@@ -152,6 +155,30 @@ impl Cache {
     }
 }
 
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum Activations {
+    /// Activations as they are
+    F32,
+    /// Activations rounded to 8 bits in blocks of 32: products of whole numbers, at a cost in accuracy
+    Int8,
+}
+
+impl Activations {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::Int8 => "int8",
+        }
+    }
+
+    pub fn of_session(self) -> ops::Activations {
+        match self {
+            Self::F32 => ops::Activations::F32,
+            Self::Int8 => ops::Activations::Int8,
+        }
+    }
+}
+
 impl SessionChoice {
     pub fn options(&self) -> SessionOptions {
         SessionOptions {
@@ -167,6 +194,7 @@ impl DecodingChoice {
         SessionOptions {
             context,
             cache_element: self.cache.element(),
+            activations: self.activations.of_session(),
             replay: self.replay,
             ..SessionOptions::default()
         }

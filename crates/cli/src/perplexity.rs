@@ -10,7 +10,7 @@ use metal_bridge_llama::{Perplexity, PerplexityOptions, Session, SessionOptions}
 use serde::Serialize;
 
 use super::ModelChoice;
-use super::choices::Cache;
+use super::choices::{Activations, Cache};
 use super::failure::Failure;
 
 /// Perplexity is e to the power of the mean, over a text's tokens, of the negative logarithm of the probability that the model
@@ -35,6 +35,9 @@ pub struct Arguments {
     /// How keys and values are kept
     #[arg(long, value_name = "TYPE", default_value = "f32")]
     cache: Cache,
+    /// What quantized weights are multiplied by
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
+    activations: Activations,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -73,6 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             .context
             .or(Some(model.config().context.min(CONTEXT))),
         cache_element: arguments.cache.element(),
+        activations: arguments.activations.of_session(),
         ..SessionOptions::default()
     };
     let mut session = Session::with_options(&model, &options)?;

@@ -1,6 +1,6 @@
 //! [`SessionOptions`].
 
-use metal_bridge::ops::KvElement;
+use metal_bridge::ops::{Activations, KvElement};
 
 /// What a [`Session`](super::Session) has room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,11 @@ pub struct SessionOptions {
     /// How the cache stores keys and values. F16 halves the cache's memory and rounds: the logits of a long text then
     /// differ by some 1e-4 if the text is fed in other batches.
     pub cache_element: KvElement,
+    /// What weights in blocks (all formats but F32, F16 and BF16) are multiplied by: activations as they are, the default, or rounded
+    /// to 8 bits, so that products are sums of whole numbers, as in llama.cpp. Rounding moves logits by about a hundredth of their
+    /// size, `docs/engine.md` says by how much and for what gain. A text is the same, bit for bit, whatever is computed beside it
+    /// if the session is [deterministic](Self::deterministic), as with f32.
+    pub activations: Activations,
     /// Records the dispatches of a token once and replays them for each token that is fed alone, which takes the CPU less time.
     /// The results are the same. The devices have to
     /// [execute](metal_bridge::Device::supports_indirect_command_buffers) indirect command buffers.
@@ -36,6 +41,7 @@ impl Default for SessionOptions {
             cache: None,
             batch: 256,
             cache_element: KvElement::F32,
+            activations: Activations::F32,
             replay: false,
             deterministic: false,
             draft_tokens: 0,

@@ -48,6 +48,7 @@ impl Part {
                 context.saturating_mul(texts),
                 batch,
                 next,
+                options.activations,
             )?,
             sequence: None,
             fixed: options.deterministic.then(|| {

@@ -2,6 +2,7 @@
 
 use super::config::ModelConfig;
 use super::error::{Error, Result};
+use metal_bridge::ops::Activations;
 use metal_bridge::{Buffer, Device, StorageMode};
 
 /// Activations of one batch, each `[batch, ...]` of f32, and the buffers that the CPU writes or reads.
@@ -25,6 +26,8 @@ pub(super) struct Scratch {
     pub gate: Buffer,
     /// The other factor of the feed-forward layer.
     pub up: Buffer,
+    /// Rows of one of the others, rounded to 8 bits; `None` if the session rounds none.
+    pub rounded: Option<Buffer>,
     /// What mixtures of experts need besides.
     pub experts: Option<ExpertScratch>,
     /// The logits of next tokens: f32, shared.
@@ -46,14 +49,19 @@ pub(super) struct ExpertScratch {
     pub given: Buffer,
 }
 
+/// Elements that are rounded together.
+const ROUNDED_BLOCK: usize = 32;
+
 impl Scratch {
-    /// For so many tokens to be computed, in passes of `batch` rows at most, with the logits of so many of them.
+    /// For so many tokens to be computed, in passes of `batch` rows at most, with the logits of so many of them, and these activations of
+    /// matrices with blocks.
     pub fn new(
         device: &Device,
         config: &ModelConfig,
         tokens: usize,
         batch: usize,
         logits: usize,
+        activations: Activations,
     ) -> Result<Self> {
         // A product that is too large for a buffer is refused as one.
         let buffer = |count: usize, mode| {
@@ -71,6 +79,22 @@ impl Scratch {
                 given: rows(used.saturating_mul(config.width))?,
             })
         });
+        let rounded = || {
+            // Rows of matrices that do not divide into blocks are rounded by none.
+            let widths = [
+                config.width,
+                config.query_width(),
+                used.saturating_mul(config.feed_forward),
+            ];
+            let blocks = widths.map(|columns| columns.div_ceil(ROUNDED_BLOCK));
+            let columns = blocks
+                .into_iter()
+                .max()
+                .unwrap_or(0)
+                .saturating_mul(ROUNDED_BLOCK);
+            let bytes = Activations::Int8.bytes(batch, columns);
+            device.new_buffer(bytes.unwrap_or(usize::MAX), StorageMode::Private)
+        };
         Ok(Self {
             tokens: buffer(tokens, StorageMode::Shared)?,
             hidden: rows(config.width)?,
@@ -81,6 +105,10 @@ impl Scratch {
             attended: rows(config.query_width())?,
             gate: rows(used.saturating_mul(config.feed_forward))?,
             up: rows(used.saturating_mul(config.feed_forward))?,
+            rounded: match activations {
+                Activations::F32 => None,
+                Activations::Int8 => Some(rounded()?),
+            },
             experts: experts.transpose()?,
             logits: buffer(
                 config.vocabulary.saturating_mul(logits),

@@ -184,6 +184,11 @@ mod with_a_metal {
             let shuffled = story(Some(seed), option);
             assert_eq!(text(&shuffled), text(&expected), "seed {seed}, {option:?}");
         }
+        let rounded = Some("--activations=int8");
+        let expected = story(None, rounded);
+        for seed in ["5", "6"] {
+            assert_eq!(text(&story(Some(seed), rounded)), text(&expected), "{seed}");
+        }
     }
 
     #[test]

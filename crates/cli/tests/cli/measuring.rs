@@ -73,7 +73,8 @@ fn bench_measures_in_llama_benchs_columns_and_keys() {
 
     let names = ["pp16", "tg4", "pp16 @ d32", "tg4 @ d32"];
     let options = ["bench", "--json", "--replay", "--cache", "f16"];
-    let output = run(&[&options[..], &sizes[..]].concat());
+    let rounded = ["--activations", "int8"];
+    let output = run(&[&options[..], &rounded, &sizes[..]].concat());
     assert_code(&output, 0);
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     for (row, name) in report.as_array().unwrap().iter().zip(names) {
@@ -82,6 +83,7 @@ fn bench_measures_in_llama_benchs_columns_and_keys() {
             (&"f16".into(), &"f16".into())
         );
         assert_eq!(row["replay"], true);
+        assert_eq!(row["activations"], "int8");
         assert!(row["host_ns_per_command_buffer"].as_f64().unwrap() > 0.0);
         assert_eq!(row["test"], name);
         let is_prompt = name.starts_with("pp");
@@ -149,6 +151,10 @@ fn perplexity_is_a_line_or_json_with_its_standard_error() {
     let output = measure(&[]);
     assert_code(&output, 0);
     assert!(text(&output.stdout).starts_with(&line));
+    let rounded = measure(&["--json", "--activations", "int8"]);
+    let rounded: serde_json::Value = serde_json::from_slice(&rounded.stdout).unwrap();
+    let off = rounded["perplexity"].as_f64().unwrap() / number("perplexity") - 1.0;
+    assert!(off != 0.0 && off.abs() < 0.05, "{off} off by rounding");
     let output = measure(&["--stride", "5", "--windows", "2", "--json"]);
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["tokens"], 10);

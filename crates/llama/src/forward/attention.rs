@@ -19,6 +19,8 @@ impl Pass<'_> {
         let (config, scratch, rows) = (self.config, self.scratch, plan.rows());
         self.norm(&layer.attention_norm, 0..rows, 0)?;
         self.barrier()?;
+        let products = [&layer.query, &layer.key, &layer.value];
+        self.round(&products, &scratch.normed, rows)?;
         for (linear, out) in [
             (&layer.query, &scratch.queries),
             (&layer.key, &scratch.keys),

@@ -1,6 +1,7 @@
 //! The forward pass of a model through the layers of one device: encoded into a command buffer, or recorded for many.
 
 mod attention;
+mod products;
 
 use std::ops::Range;
 
@@ -98,6 +99,7 @@ impl<'a> Pass<'a> {
         if let (Some((router, shape)), Some(experts)) = (&all.router, &scratch.experts) {
             return self.experts(all, router, shape, experts, rows);
         }
+        self.round(&[&all.gate, &all.up], &scratch.normed, rows)?;
         for (linear, out) in [(&all.gate, &scratch.gate), (&all.up, &scratch.up)] {
             self.linear(linear, &scratch.normed, out, rows)?;
         }
@@ -123,7 +125,12 @@ impl<'a> Pass<'a> {
             shares,
             given,
         } = experts;
-        self.linear(router, &scratch.normed, logits, rows)?;
+        self.round(&[&all.gate, &all.up], &scratch.normed, rows)?;
+        // The router's few products are not of rounded rows: a logit that is a little off chooses another expert.
+        self.dispatch(|ops, target| {
+            let (weight, epilogue) = (&router.weight, router.epilogue());
+            ops.linear_with(target, weight, &scratch.normed, logits, rows, &epilogue)
+        })?;
         self.barrier()?;
         self.dispatch(|ops, target| {
             ops.choose_experts(target, logits, chosen, shares, rows, shape)
@@ -134,7 +141,9 @@ impl<'a> Pass<'a> {
         self.linear_chosen(&all.gate, choice, normed, true, &scratch.gate, rows)?;
         self.linear_chosen(&all.up, choice, normed, true, &scratch.up, rows)?;
         self.barrier()?;
-        self.gate(rows * shape.used * config.feed_forward)?;
+        let slots = rows * shape.used;
+        self.gate(slots * config.feed_forward)?;
+        self.round(&[&all.down], &scratch.gate, slots)?;
         self.linear_chosen(&all.down, choice, &scratch.gate, false, given, rows)?;
         self.barrier()?;
         self.dispatch(|ops, target| {
@@ -146,34 +155,11 @@ impl<'a> Pass<'a> {
         self.barrier()
     }
 
-    /// The products with the matrices of the chosen experts, of rows that all of them share or of rows of their own.
-    fn linear_chosen(
-        &mut self,
-        linear: &Linear,
-        (shape, chosen): (&ExpertShape, &Buffer),
-        x: &Buffer,
-        is_shared: bool,
-        out: &Buffer,
-        rows: usize,
-    ) -> Result<()> {
-        let (weight, epilogue) = (&linear.weight, linear.epilogue());
-        self.dispatch(|ops, target| {
-            ops.linear_chosen(
-                target, weight, chosen, x, is_shared, out, rows, shape, &epilogue,
-            )
-        })
-    }
-
     /// Multiplies the activated gate with the other factor, and puts the product in its place.
     fn gate(&mut self, count: usize) -> Result<()> {
         let (activation, gate, up) = (self.config.gate, &self.scratch.gate, &self.scratch.up);
         self.dispatch(|ops, target| ops.gate(target, activation, gate, up, gate, count))?;
         self.barrier()
-    }
-
-    fn linear(&mut self, linear: &Linear, x: &Buffer, out: &Buffer, rows: usize) -> Result<()> {
-        let (weight, epilogue) = (&linear.weight, linear.epilogue());
-        self.dispatch(|ops, target| ops.linear_with(target, weight, x, out, rows, &epilogue))
     }
 
     /// Adds a product to the residual stream, by way of its norm if there is one.
@@ -185,6 +171,7 @@ impl<'a> Pass<'a> {
         rows: usize,
     ) -> Result<()> {
         let (config, scratch) = (self.config, self.scratch);
+        self.round(&[linear], x, rows)?;
         match norm {
             None => {
                 let epilogue = Epilogue {
@@ -192,10 +179,8 @@ impl<'a> Pass<'a> {
                     accumulate: true,
                     ..linear.epilogue()
                 };
-                self.dispatch(|ops, target| {
-                    let (weight, hidden) = (&linear.weight, &scratch.hidden);
-                    ops.linear_with(target, weight, x, hidden, rows, &epilogue)
-                })?;
+                let (ops, hidden) = (self.ops.layers, View::new(&scratch.hidden, 0));
+                self.linear_with(ops, linear, x, hidden, rows, &epilogue)?;
             }
             Some(norm) => {
                 self.linear(linear, x, &scratch.normed, rows)?;
@@ -254,17 +239,16 @@ impl<'a> Pass<'a> {
             scale: config.logit_scale,
             ..output.matrix.epilogue()
         };
-        let (weight, ops) = (&output.matrix.weight, self.ops.output);
-        self.dispatch_with(ops, |ops, target| {
-            ops.linear_with(
-                target,
-                weight,
-                &scratch.normed,
-                logits,
-                rows.len(),
-                &epilogue,
-            )
-        })?;
+        let (ops, count) = (self.ops.output, rows.len());
+        self.round(&[&output.matrix], &scratch.normed, count)?;
+        self.linear_with(
+            ops,
+            &output.matrix,
+            &scratch.normed,
+            logits,
+            count,
+            &epilogue,
+        )?;
         let Some(cap) = config.logit_soft_cap else {
             return Ok(());
         };

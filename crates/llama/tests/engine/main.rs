@@ -1,6 +1,7 @@
 //! The engine: what it computes, where it ends, what it refuses and what it leaves behind.
 #![cfg(metal_backend)]
 
+mod activations;
 mod architectures;
 mod constraints;
 mod conversation;
