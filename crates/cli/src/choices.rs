@@ -1,6 +1,5 @@
 //! Options that several subcommands share: devices, a model's file, a session, how tokens are chosen.
 
-use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::num::{ParseFloatError, ParseIntError};
 use std::path::{self, PathBuf};
@@ -11,7 +10,7 @@ use metal_bridge_llama::sampling::{Sampler, Sampling};
 use metal_bridge_llama::{Model, SessionOptions};
 
 use super::failure::Failure;
-use super::loading;
+use super::{files, loading};
 
 /// Which device to run on.
 #[derive(clap::Args)]
@@ -90,7 +89,7 @@ impl TemplateChoice {
     /// What the file holds, if one is named.
     pub fn read(&self) -> Result<Option<String>, Failure> {
         let source = self.template.as_ref().map(|path| {
-            let read = fs::read_to_string(path);
+            let read = files::read_text(path, files::WRITTEN);
             read.map_err(|error| Failure::new(format!("{}: {error}", path.display())))
         });
         source.transpose()

@@ -1,11 +1,10 @@
 //! [`ConstraintChoice`]: what a generated text may be.
 
-use std::fs;
-
 use metal_bridge_llama::Model;
 use metal_bridge_llama::constraint::{Constraint, Grammar};
 
 use super::failure::Failure;
+use super::files;
 
 /// What the generated text may be.
 #[derive(clap::Args)]
@@ -44,6 +43,6 @@ impl ConstraintChoice {
 }
 
 fn read(path: &str) -> Result<String, Failure> {
-    let text = fs::read_to_string(path);
+    let text = files::read_text(path, files::WRITTEN);
     text.map_err(|error| Failure::new(format!("{path}: {error}")))
 }

@@ -1,6 +1,6 @@
 //! `metal-bridge generate`: continue a text.
 
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 
 use metal_bridge::Device;
@@ -9,6 +9,7 @@ use metal_bridge_llama::{GenerateOptions, Generation, Session, StopReason};
 
 use super::constraint::ConstraintChoice;
 use super::failure::Failure;
+use super::files;
 use super::terminal::shown;
 use super::{ModelChoice, SamplingChoice, SessionChoice};
 
@@ -78,7 +79,7 @@ fn prompt(arguments: &Arguments) -> Result<String, Failure> {
     if let Some(prompt) = &arguments.prompt {
         return Ok(prompt.clone());
     }
-    let mut stdin = io::stdin().lock();
+    let stdin = io::stdin().lock();
     if stdin.is_terminal() {
         // Otherwise a program that waits for input seems to hang.
         let _ = writeln!(
@@ -86,8 +87,8 @@ fn prompt(arguments: &Arguments) -> Result<String, Failure> {
             "metal-bridge: reading the prompt from standard input"
         );
     }
-    let mut bytes = Vec::new();
-    stdin.read_to_end(&mut bytes)?;
+    let bytes = files::read_from(stdin, files::WRITTEN)
+        .map_err(|error| Failure::new(format!("the prompt: {error}")))?;
     let mut prompt = String::from_utf8(bytes)
         .map_err(|error| Failure::new(format!("the prompt is not UTF-8 text: {error}")))?;
     if prompt.ends_with('\n') {

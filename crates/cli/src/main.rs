@@ -10,6 +10,7 @@ mod check;
 mod choices;
 mod constraint;
 mod failure;
+mod files;
 mod format;
 mod generate;
 #[cfg(software_metal)]

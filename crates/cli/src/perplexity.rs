@@ -1,6 +1,5 @@
 //! `metal-bridge perplexity`: how well a model foretells a text.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -12,6 +11,7 @@ use serde::Serialize;
 use super::ModelChoice;
 use super::choices::{Activations, Cache};
 use super::failure::Failure;
+use super::files;
 
 /// Perplexity is e to the power of the mean, over a text's tokens, of the negative logarithm of the probability that the model
 /// gave each: the smaller, the better.
@@ -60,7 +60,8 @@ struct Report {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let named = |error| Failure::new(format!("{}: {error}", arguments.file.display()));
-    let bytes = fs::read(&arguments.file).map_err(|error| named(error.to_string()))?;
+    let bytes =
+        files::read(&arguments.file, files::COLLECTED).map_err(|error| named(error.to_string()))?;
     let text = String::from_utf8(bytes)
         .map_err(|error| named(format!("the text is not UTF-8: {error}")))?;
     let model = arguments.model.load()?;

@@ -1,10 +1,11 @@
 //! Sources on the command line: which file, and how Metal compiles it.
 
-use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use metal_bridge::{CompileOptions, LanguageVersion, MathMode};
+
+use crate::files;
 
 #[derive(clap::Args)]
 pub struct SourceOptions {
@@ -67,20 +68,10 @@ pub fn display_name(path: &Path) -> String {
 
 /// The bytes of a source.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    /// No source is as long; what else has a name may never end.
-    const LONGEST: u64 = 64 << 20;
-    let mut source = Vec::new();
-    if is_standard_input(path) {
-        let input = io::stdin().lock();
-        input.take(LONGEST + 1).read_to_end(&mut source)?;
-    } else {
-        let file = fs::File::open(path)?;
-        file.take(LONGEST + 1).read_to_end(&mut source)?;
+    match is_standard_input(path) {
+        true => files::read_from(io::stdin().lock(), files::WRITTEN),
+        false => files::read(path, files::WRITTEN),
     }
-    if source.len() as u64 > LONGEST {
-        return Err(io::Error::other("it has more than 64 MiB"));
-    }
-    Ok(source)
 }
 
 /// The text behind a `#line` that gives its name.

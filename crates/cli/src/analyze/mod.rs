@@ -19,6 +19,7 @@ use metal_bridge::analysis::{
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::files;
 
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("what").required(true).args(WHAT)))]
@@ -188,6 +189,6 @@ fn in_file(path: &Path, error: &dyn std::fmt::Display) -> Failure {
 }
 
 fn read(path: &Path) -> Result<Profile, Failure> {
-    let text = fs::read_to_string(path).map_err(|error| in_file(path, &error))?;
+    let text = files::read_text(path, files::COLLECTED).map_err(|error| in_file(path, &error))?;
     Profile::from_json(&text).map_err(|error| in_file(path, &error))
 }

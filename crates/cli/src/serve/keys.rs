@@ -1,7 +1,6 @@
 //! [`Keys`]: what a client has to know to be answered.
 
 use std::env;
-use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 
@@ -10,6 +9,7 @@ use hyper::header::AUTHORIZATION;
 
 use super::error::ApiError;
 use crate::failure::Failure;
+use crate::files;
 
 /// Holds a key if no file does: the command line is no place for it, since others see that in the list of processes.
 const VARIABLE: &str = "METAL_BRIDGE_API_KEY";
@@ -27,7 +27,7 @@ impl Keys {
     pub fn read(file: Option<&Path>) -> Result<Self, Failure> {
         let (source, text) = match file {
             Some(path) => {
-                let read = fs::read_to_string(path);
+                let read = files::read_text(path, files::WRITTEN);
                 let source = path.display().to_string();
                 let text = read.map_err(|error| Failure::new(format!("{source}: {error}")))?;
                 (source, text)

@@ -30,6 +30,46 @@ pub fn assert_code(output: &Output, code: i32) {
     );
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn files_without_an_end_are_refused() {
+    let written = "/dev/zero: it has more than 64 MiB";
+    let collected = "/dev/zero: it has more than 1024 MiB";
+    for (arguments, says) in [
+        (
+            &["perplexity", "-m", MODEL, "-f", "/dev/zero"][..],
+            collected,
+        ),
+        (&["analyze", "--profile", "/dev/zero"], collected),
+        (
+            &["generate", "-m", MODEL, "--grammar", "/dev/zero", "x"],
+            written,
+        ),
+        (
+            &["generate", "-m", MODEL, "--json-schema", "/dev/zero", "x"],
+            written,
+        ),
+        (&["chat", "-m", MODEL, "--template", "/dev/zero"], written),
+        (
+            &["serve", "-m", MODEL, "--api-key-file", "/dev/zero"],
+            written,
+        ),
+        (
+            &["generate", "-m", MODEL],
+            "the prompt: it has more than 64 MiB",
+        ),
+    ] {
+        let zeros = std::fs::File::open("/dev/zero").unwrap();
+        let output = command(arguments).stdin(zeros).output().unwrap();
+        assert_code(&output, 1);
+        assert!(
+            text(&output.stderr).contains(says),
+            "{arguments:?}: {}",
+            text(&output.stderr)
+        );
+    }
+}
+
 #[test]
 fn wrong_arguments_exit_with_2() {
     for arguments in [
