@@ -55,7 +55,8 @@ demo-serve: setup ## serves the shipped model to the browser and to clients of O
 	cargo run --release --quiet --bin metal-bridge -- serve --model $(MODEL) $(if $(TEMPLATE),--template $(TEMPLATE)) --slots 4
 
 # Shuffled tests and fuzzers have less time here than by themselves, and one in eleven of the foreign kernels runs. No Rust test runs
-# both shuffled and not. Stages that compile with Cargo, which takes one at a time, stand beside others.
+# both shuffled and not. Stages that compile with Cargo, which takes one at a time, stand beside others. The first of `sanitize` makes
+# what the last and the fuzzers link, and has done so long before these begin.
 test: setup-check ## the tests of continuous integration
 	scripts/two-at-a-time 'sanitize PARTS=native' lint doc portable 'shuffle SEEDS=1' standalone 'sanitize PARTS=threads' \
 	    'sanitize PARTS=crate' 'fuzz SECONDS=20' 'foreign FOREIGN=--every=11' sanitize-kernels cuda-programs

@@ -3,8 +3,9 @@
 
 Usage: benches/serve.py ADDRESS [--clients 1,8,64] [--requests 3] [--words 64] [--tokens 32] [--key KEY]
 
-Each client sends its requests one after the other, over a connection each. No two prompts begin alike. A time between tokens is that
-between two pieces of a stream. The first request of all warms the server up and does not count.
+Each client sends its requests one after the other, over a connection each. Prompts begin with a random number, so that no server has
+read what they begin with. A time between tokens is that between two pieces of a stream. The first request of all warms the server up
+and does not count. At the end fewer clients are left, so that with few requests the rates are somewhat low.
 """
 
 import argparse
@@ -60,8 +61,8 @@ async def measure(server, clients, requests, words):
     async def client(number):
         # Of another server's tokenizer, words are more or fewer tokens.
         draw = random.Random(clients * 1000 + number)
-        for i in range(requests):
-            prompt = " ".join([f"{clients}, {number}, {i}:"] + draw.choices(WORDS, k=words))
+        for _ in range(requests):
+            prompt = " ".join([f"{random.randrange(10**9)}:"] + draw.choices(WORDS, k=words))
             results.append(await complete(server, prompt))
 
     start = time.perf_counter()

@@ -11,13 +11,20 @@ inline int horizontal_sum(int4 v) {
     return (v.x + v.y) + (v.z + v.w);
 }
 
-// The whole numbers that chunk `chunk` of a weight row of format W meets.
-template <typename W> inline IntegerChunk load_rounded(RoundedRow x, uint chunk) {
+// Activations that a chunk of weights meets: their whole numbers, the scale of these, and their scaled sum.
+struct RoundedChunk {
+    int4 v[4];
+    float scale;
+    float sum;
+};
+
+// The activations that chunk `chunk` of a weight row of format W meets.
+template <typename W> inline RoundedChunk load_rounded(RoundedRow x, uint chunk) {
     device const packed_char4 *low = (device const packed_char4 *)(x.numbers + W::first(chunk));
     device const packed_char4 *high = (device const packed_char4 *)(x.numbers + W::first(chunk) + W::second);
-    IntegerChunk result;
+    RoundedChunk result;
     result.scale = x.scales[W::first(chunk) / block_elements];
-    result.offset = x.sums[chunk];
+    result.sum = x.sums[chunk];
     result.v[0] = int4(char4(low[0]));
     result.v[1] = int4(char4(low[1]));
     result.v[2] = int4(char4(high[0]));
@@ -26,11 +33,11 @@ template <typename W> inline IntegerChunk load_rounded(RoundedRow x, uint chunk)
 }
 
 // sum + weights * activations, of a chunk.
-template <typename W> inline float multiply_add(IntegerChunk weights, IntegerChunk activations, float sum) {
+template <typename W> inline float multiply_add(IntegerChunk weights, RoundedChunk activations, float sum) {
     int4 products = weights.v[0] * activations.v[0];
     for (uint i = 1; i < 4; i++) products += weights.v[i] * activations.v[i];
     const float scaled = fma(float(horizontal_sum(products)), weights.scale * activations.scale, sum);
-    return W::has_offsets ? fma(weights.offset, activations.offset, scaled) : scaled;
+    return W::has_offsets ? fma(weights.offset, activations.sum, scaled) : scaled;
 }
 
 // A simdgroup owns four rows of W against `Columns` rows of x. Its lanes read neighbouring bytes, which a GPU
@@ -69,7 +76,7 @@ kernel void matvec_rounded(constant ProductArguments &arguments [[buffer(0)]],
         }
     }
     for (uint chunk = lane; chunk < k / chunk_elements; chunk += simd_width) {
-        IntegerChunk activations[Columns];
+        RoundedChunk activations[Columns];
         for (uint c = 0; c < Columns; c++) {
             activations[c] = load_rounded<W>(columns[c], chunk);
         }

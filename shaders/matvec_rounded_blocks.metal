@@ -10,6 +10,7 @@
 
 // Elements of a row of W that a lane unpacks at a time: the formats' blocks divide it.
 constant constexpr uint step_elements = 512;
+static_assert(rounded_block_elements == block_elements, "a scale of each for a block");
 constant constexpr uint step_blocks = step_elements / block_elements;
 constant constexpr uint step_chunks = step_elements / chunk_elements;
 // Sums of an element of y side by side: each of the products of two neighbours, every sixteenth element.
@@ -123,7 +124,7 @@ kernel void matvec_rounded_blocks(constant ProductArguments &arguments [[buffer(
         sums[i] = 0.0f;
     }
     Unpacked8<Rows> unpacked;
-    for (uint step = 0; step < k; step += step_elements) {
+    for (uint step = 0; step < k; step += min(step_elements, k - step)) {
         const uint count = min(step_elements, k - step);
         for (uint r = 0; r < Rows; r++) {
             W::integers(rows[r], step, count, unpacked.numbers[r], unpacked.scales[r], unpacked.offsets[r]);

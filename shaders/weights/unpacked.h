@@ -57,8 +57,8 @@ template <typename Format> struct Unpacked {
                                     thread float *scales, thread float *offsets) {
         for (uint done = 0; done < count; done += Format::elements) {
             device const uchar *block = row + ulong((first + done) / Format::elements) * Format::bytes;
-            // All that is read of the block but its elements is read before anything is written, which might be the
-            // same.
+            // Scales and offsets are read before anything is written: the compiler must assume that a write changes the
+            // block.
             const float scale = Format::scale(block);
             int factors[parts];
             float own_offsets[parts];

@@ -51,6 +51,7 @@ use crate::ops::Ops;
 /// Each collective checks numbers, devices and lengths of the buffers before anything happens:
 ///
 /// - [`Error::OutOfRange`] for a rank that does not exist.
+/// - [`Error::Deadlock`] in a completion handler or a host function of one of the queues.
 /// - [`Error::InvalidArgument`] for a wrong number of buffers, for lengths that do not match, and for a buffer that is there twice,
 ///   since one of the two is written.
 /// - [`Error::WrongDevice`] for a buffer of another device than that of its rank.

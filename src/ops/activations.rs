@@ -11,26 +11,35 @@ const BLOCK_BYTES: usize = BLOCK + 3 * size_of::<f32>();
 /// What weights are multiplied by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Activations {
-    /// The activations as they are: [`Ops::linear`] and its like.
+    /// The activations as they are: [`Ops::linear`](crate::ops::Ops::linear) and its like.
     #[default]
     F32,
-    /// Rounded to whole numbers from -127 to 127 in blocks of 32, each with a scale of its own: [`Ops::linear_rounded`]. An
-    /// element is off by half of its block's scale at most, a 254th of the largest element of the block.
+    /// Rounded to whole numbers from -127 to 127 in blocks of 32, each with a scale of its own:
+    /// [`Ops::linear_rounded`](crate::ops::Ops::linear_rounded). An element is off by a 254th of the largest element of its block at
+    /// most. Blocks whose elements are all smaller than 2^-119 become zeros.
     Int8,
 }
 
 impl Activations {
+    /// Elements that are rounded together: rows of this type have a multiple of so many.
+    pub const fn block(self) -> usize {
+        match self {
+            Activations::F32 => 1,
+            Activations::Int8 => BLOCK,
+        }
+    }
+
     /// Bytes of `rows` rows of `columns` elements: 4 an element, or 44 for each 32. `None` if they are too many to count, or
     /// if the columns do not fill whole blocks of rounded ones.
     pub const fn bytes(self, rows: usize, columns: usize) -> Option<usize> {
-        let (block, bytes) = match self {
-            Activations::F32 => (1, size_of::<f32>()),
-            Activations::Int8 => (BLOCK, BLOCK_BYTES),
+        let bytes = match self {
+            Activations::F32 => size_of::<f32>(),
+            Activations::Int8 => BLOCK_BYTES,
         };
-        if columns % block != 0 {
+        if columns % self.block() != 0 {
             return None;
         }
-        match (columns / block).checked_mul(bytes) {
+        match (columns / self.block()).checked_mul(bytes) {
             Some(row) => row.checked_mul(rows),
             None => None,
         }

@@ -209,7 +209,8 @@ impl Ops {
             grid,
         };
         // SAFETY: the kernels read rows below experts * n of the weights and of x below m / products_of_x, of k elements each (of 44
-        // bytes for each 32 if they are rounded), and write y[m, n]; the bias has [experts, n] elements, and of each product there is the number of an expert.
+        // bytes for each 32 if they are rounded), and write y[m, n]; the bias has [experts, n] elements, and each product has the
+        // number of an expert.
         unsafe { launch.encode(target) }
     }
 

@@ -20,7 +20,7 @@ struct Arguments {
 impl Ops {
     /// Rounds each block of 32 elements of `x` to 8 bits: `scale` = the largest magnitude / 127, and `number` = `x` * (127 / the
     /// largest magnitude), rounded to the nearest whole number, ties to even. `x` is `[rows, columns]` of f32. `rounded` takes
-    /// [`Activations::bytes`] bytes, for [`Ops::linear_rounded`]: for each row the numbers of all elements, a byte each, then the
+    /// [`Activations::bytes`](crate::ops::Activations::bytes) bytes, for [`Ops::linear_rounded`]: for each row the numbers of all elements, a byte each, then the
     /// scales of its blocks and, for each 16 elements, the sum of their numbers times the scale, both f32. One rounding
     /// serves all products with a row. Kernel `round_activations`.
     ///
@@ -78,15 +78,15 @@ impl Ops {
 
     /// `y = [y +] scale * (x . W^T [+ bias])` as [`Ops::linear_with`], for activations that [`Ops::round_activations`] has rounded
     /// to 8 bits: `x` is `[m, weight.columns()]` in its format, `y` is `[m, weight.rows()]` of f32. Whole numbers are multiplied and
-    /// summed up in 32 bits, without rounding; these sums are scaled and added up as f32. The only error beside that of f32 sums
-    /// is that of rounding `x`. Kernels `matvec_rounded_*`, or `matvec_rounded_blocks_*` on a device that runs lanes one after
+    /// summed up in 32 bits, without rounding; these sums are scaled and added up as f32. Beside the error of f32 sums there is
+    /// that of rounding `x`; products of scales below 2^-126 lose bits, too. Kernels `matvec_rounded_*`, or `matvec_rounded_blocks_*` on a device that runs lanes one after
     /// another, for any number of rows: [`ProductKernels`](super::ProductKernels) choose nothing here.
     ///
     /// A row of `y` has the same bits whatever the other rows of `x` are, and however many they are.
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`] if the weights are not of a format [with blocks](WeightType::has_blocks); otherwise those of
+    /// [`Error::Unsupported`] if the weights are not of a format [with blocks](crate::ops::WeightType::has_blocks); otherwise those of
     /// [`Ops::linear_with`].
     pub fn linear_rounded<'a>(
         &self,
@@ -111,8 +111,8 @@ impl Ops {
         )
     }
 
-    /// [`Ops::linear_chosen`] for activations that [`Ops::round_activations`] has rounded to 8 bits, with the kernels and the
-    /// arithmetic of [`Ops::linear_rounded`].
+    /// [`Ops::linear_chosen`] for activations that [`Ops::round_activations`] has rounded to 8 bits, with the arithmetic of
+    /// [`Ops::linear_rounded`]. Kernels `matvec_rounded_*`, or `matvec_rounded_blocks_*` on a device that runs lanes one after another.
     ///
     /// # Errors
     ///

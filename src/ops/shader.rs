@@ -105,8 +105,9 @@ impl Shader {
         self.file().0
     }
 
-    /// Operations on tensors keep infinities, NaN and the order of roundings, products with weights the latter, so that all
-    /// variants of a kernel add up in one order, and the rounding of activations both; the engine's other kernels may trade them for speed.
+    /// Operations on tensors keep infinities, NaN and the order of roundings, and so does the rounding of activations. Products with
+    /// weights keep the order of roundings, so that all variants of a kernel add up in one order. The engine's other kernels
+    /// may trade all of this for speed.
     pub(crate) fn compile_options(self, lanes: LaneExecution) -> CompileOptions {
         let options = CompileOptions::new();
         let is_product = matches!(

@@ -17,9 +17,10 @@ pub struct SessionOptions {
     /// differ by some 1e-4 if the text is fed in other batches.
     pub cache_element: KvElement,
     /// What weights in blocks (all formats but F32, F16 and BF16) are multiplied by: activations as they are, the default, or rounded
-    /// to 8 bits, so that products are sums of whole numbers, as in llama.cpp. Rounding moves logits by about a hundredth of their
-    /// size, `docs/engine.md` says by how much and for what gain. A text is the same, bit for bit, whatever is computed beside it
-    /// if the session is [deterministic](Self::deterministic), as with f32.
+    /// to 8 bits, so that products are sums of whole numbers. Rounding moves logits by about a hundredth of their size;
+    /// `docs/engine.md` has figures, and `docs/performance.md` what is gained. It is meant for devices that run lanes one after
+    /// another: on a GPU a prompt's products take the kernels for few rows, too. If the session is
+    /// [deterministic](Self::deterministic), a text is the same, bit for bit, whatever is computed beside it, as with f32.
     pub activations: Activations,
     /// Records the dispatches of a token once and replays them for each token that is fed alone, which takes the CPU less time.
     /// The results are the same. The devices have to

@@ -49,9 +49,6 @@ pub(super) struct ExpertScratch {
     pub given: Buffer,
 }
 
-/// Elements that are rounded together.
-const ROUNDED_BLOCK: usize = 32;
-
 impl Scratch {
     /// For so many tokens to be computed, in passes of `batch` rows at most, with the logits of so many of them, and these activations of
     /// matrices with blocks.
@@ -80,18 +77,15 @@ impl Scratch {
             })
         });
         let rounded = || {
-            // Rows of matrices that do not divide into blocks are rounded by none.
+            // A width that does not divide into blocks has no matrix with blocks, and none of its rows is rounded.
+            let block = Activations::Int8.block();
             let widths = [
                 config.width,
                 config.query_width(),
                 used.saturating_mul(config.feed_forward),
             ];
-            let blocks = widths.map(|columns| columns.div_ceil(ROUNDED_BLOCK));
-            let columns = blocks
-                .into_iter()
-                .max()
-                .unwrap_or(0)
-                .saturating_mul(ROUNDED_BLOCK);
+            let blocks = widths.map(|columns| columns.div_ceil(block));
+            let columns = blocks.into_iter().max().unwrap_or(0).saturating_mul(block);
             let bytes = Activations::Int8.bytes(batch, columns);
             device.new_buffer(bytes.unwrap_or(usize::MAX), StorageMode::Private)
         };

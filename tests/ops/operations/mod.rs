@@ -57,7 +57,7 @@ const VIEW_NAMES: [(&str, &str); 4] = [
 const ENGINE: &str = "
 ## Of the Llama engine
 
-These take plain views: row-major elements without gaps, of `f32`. `linear`, `linear_add` and `embed` read weights of all formats
+These take plain views: row-major elements without gaps, of `f32`, or rows that `round_activations` has rounded. `linear`, `linear_add` and `embed` read weights of all formats
 (`WeightType::ALL`), as `matmul_weights` does on tensors, and a `KvCache` holds `f32`, `f16` or `q8_0`. Launches go to an encoder, or to a
 `SequenceRecorder`, which records them once for many executions. The calls of `MetalOps` take slices of
 the host.

@@ -1,5 +1,5 @@
 //! Tokens a second of both engines with all threads of a machine, in turns, so that both see the same load. Ours runs with
-//! activations in f32, and rounded to 8 bits as llama.cpp rounds them.
+//! activations in f32, and rounded to 8 bits, as llama.cpp does in blocks of another size.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

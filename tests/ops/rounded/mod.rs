@@ -1,5 +1,7 @@
 //! Activations rounded to 8 bits against a model of the rounding, and products with them against float64.
 
+mod extremes;
+
 use crate::linear::both;
 use crate::support::{
     EPSILON, Guarded, Matrix, assert_close, buffer, buffer_at, matrix, ops, refused, rng, run,
