@@ -35,6 +35,21 @@ fn weight(tensor: &Tensor<'_>, columns: usize, kind: WeightType) -> Weight {
     Weight::new(buffer.clone(), offset, 3, columns, kind).expect("a weight")
 }
 
+/// Words of a rounded row of one block: 32 whole numbers, their scale and the sums of both halves, which Q8_0 does not read.
+const ROUNDED: &[i64] = &[
+    0x0102_0304,
+    0x0506_0708,
+    0x7f81_00ff,
+    0x1112_1314,
+    0x2122_2324,
+    0x6162_6364,
+    0x0f0e_0d0c,
+    0x7071_7273,
+    0x4b80_0000,
+    0,
+    0,
+];
+
 pub const ENGINE: &[Call] = &[
     call!(
         "linear",
@@ -231,6 +246,43 @@ pub const ENGINE: &[Call] = &[
             let [chosen, x, y] = [t[1].view(), t[2].view(), t[3].view()];
             let epilogue = Epilogue::default();
             ops.linear_chosen(e, &weight, chosen, x, true, y, 2, &shape, &epilogue)
+        }
+    ),
+    call!(
+        "rounding of activations",
+        [O(F32, &[2, 32], Numbers), O(U32, &[2, 11], Result)],
+        |ops, e, t| ops.round_activations(e, t[0].view(), t[1].view(), 2, 32)
+    ),
+    call!(
+        "product with rounded rows",
+        [
+            O(U8, &[3, 34], Numbers),
+            O(U32, &[2, 11], These(ROUNDED)),
+            O(F32, &[2, 3], Result),
+        ],
+        |ops, e, t| {
+            let weight = weight(&t[0], 32, WeightType::Q8_0);
+            let epilogue = Epilogue::default();
+            ops.linear_rounded(e, &weight, t[1].view(), t[2].view(), 2, &epilogue)
+        }
+    ),
+    call!(
+        "rounded products with chosen experts",
+        [
+            O(U8, &[3, 34], Numbers),
+            O(U32, &[2, 2], These(&[2, 0, 1])),
+            O(U32, &[2, 11], These(ROUNDED)),
+            O(F32, &[2, 2], Result),
+        ],
+        |ops, e, t| {
+            let shape = ExpertShape {
+                experts: 3,
+                used: 2,
+            };
+            let weight = weight(&t[0], 32, WeightType::Q8_0);
+            let [chosen, x, y] = [t[1].view(), t[2].view(), t[3].view()];
+            let epilogue = Epilogue::default();
+            ops.linear_chosen_rounded(e, &weight, chosen, x, true, y, 2, &shape, &epilogue)
         }
     ),
     call!(
