@@ -51,12 +51,7 @@ pub fn measure(only: &[String]) -> usize {
         model.write(&path, 1).expect("a model");
         path
     };
-    let shipped = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../../models/tiny-stories/tiny-stories-q8_0.gguf"
-    );
-    let models: [(&str, &dyn Fn() -> PathBuf); 4] = [
-        ("tiny-stories Q8_0", &|| shipped.into()),
+    let models: [(&str, &dyn Fn() -> PathBuf); 3] = [
         ("TinyLlama's shape, Q8_0", &|| {
             synthetic(WeightType::Q8_0)
         }),
