@@ -52,12 +52,8 @@ pub fn measure(only: &[String]) -> usize {
         path
     };
     let models: [(&str, &dyn Fn() -> PathBuf); 3] = [
-        ("TinyLlama's shape, Q8_0", &|| {
-            synthetic(WeightType::Q8_0)
-        }),
-        ("TinyLlama's shape, Q4_K", &|| {
-            synthetic(WeightType::Q4_K)
-        }),
+        ("TinyLlama's shape, Q8_0", &|| synthetic(WeightType::Q8_0)),
+        ("TinyLlama's shape, Q4_K", &|| synthetic(WeightType::Q4_K)),
         ("TinyLlama's shape, F16", &|| synthetic(WeightType::F16)),
     ];
     let is_wanted =
@@ -119,11 +115,7 @@ fn compare(path: &Path) -> Result<[(&'static str, Times); 3], String> {
         best = std::array::from_fn(|i| best[i].least(times[i]));
     }
     let [exact, rounded, theirs] = best;
-    Ok([
-        ("f32", exact),
-        ("8 bits", rounded),
-        ("llama.cpp", theirs),
-    ])
+    Ok([("f32", exact), ("8 bits", rounded), ("llama.cpp", theirs)])
 }
 
 fn time(
