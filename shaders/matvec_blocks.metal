@@ -7,24 +7,22 @@
 #include "product.h"
 #include "weights.h"
 
-// Elements of a row of W that a lane unpacks at a time: the formats' blocks divide it.
-constant constexpr uint step_elements = 512;
 // Sums of an element of y side by side, each of every sixteenth term.
 constant constexpr uint width = 16;
 
 // Adds the products of `count` elements, whole blocks, of `Rows` rows of W with `Columns` rows of x. Every loop but
-// that over the blocks is unrolled, so that the sums stay in registers: two rows by two columns fill half of those that
-// processors with 16 registers of 32 bytes have, and so many sums are enough to hide the time of an addition.
+// that over the blocks is unrolled or one vector, so that the sums stay in registers: two rows by two columns fill half
+// of those that processors with 16 registers of 32 bytes have, and so many sums are enough to hide the time of an
+// addition.
 template <uint Rows, uint Columns, uint MaxColumns, typename Elements>
-inline void multiply(thread float *sums, const thread Elements *rows, device const float *const thread *columns,
-                     uint count) {
+METAL_FUNC void multiply(thread float *sums, const thread Elements *rows, device const float *const thread *columns,
+                         uint count) {
     float sum[Rows][Columns][width];
     #pragma clang loop unroll(full)
-    for (uint r = 0; r < Rows; r++) {
-        #pragma clang loop unroll(full)
-        for (uint i = 0; i < Columns * width; i++) {
-            sum[r][i / width][i % width] = (sums + r * MaxColumns * width)[i];
-        }
+    for (uint of = 0; of < Rows * Columns; of++) {
+        thread const float *before = sums + (of / Columns * MaxColumns + of % Columns) * width;
+        CHUNK_LOOP
+        for (uint i = 0; i < width; i++) sum[of / Columns][of % Columns][i] = before[i];
     }
     // A vector holds elements of one block: vectors across blocks would gather them.
     #pragma clang loop unroll(disable) vectorize(disable)
@@ -32,25 +30,20 @@ inline void multiply(thread float *sums, const thread Elements *rows, device con
         #pragma clang loop unroll(full)
         for (uint part = 0; part < block_elements; part += width) {
             #pragma clang loop unroll(full)
-            for (uint c = 0; c < Columns; c++) {
-                device const float *column = columns[c] + block + part;
-                #pragma clang loop unroll(full)
-                for (uint r = 0; r < Rows; r++) {
-                    Elements row = rows[r] + block + part;
-                    #pragma clang loop unroll(full)
-                    for (uint i = 0; i < width; i++) {
-                        sum[r][c][i] = fma(widen(row[i]), column[i], sum[r][c][i]);
-                    }
-                }
+            for (uint of = 0; of < Rows * Columns; of++) {
+                device const float *column = columns[of % Columns] + block + part;
+                Elements row = rows[of / Columns] + block + part;
+                thread float *to = sum[of / Columns][of % Columns];
+                CHUNK_LOOP
+                for (uint i = 0; i < width; i++) to[i] = fma(widen(row[i]), column[i], to[i]);
             }
         }
     }
     #pragma clang loop unroll(full)
-    for (uint r = 0; r < Rows; r++) {
-        #pragma clang loop unroll(full)
-        for (uint i = 0; i < Columns * width; i++) {
-            (sums + r * MaxColumns * width)[i] = sum[r][i / width][i % width];
-        }
+    for (uint of = 0; of < Rows * Columns; of++) {
+        thread float *after = sums + (of / Columns * MaxColumns + of % Columns) * width;
+        CHUNK_LOOP
+        for (uint i = 0; i < width; i++) after[i] = sum[of / Columns][of % Columns][i];
     }
 }
 
@@ -63,32 +56,40 @@ inline float total(thread const float *sums) {
     return result;
 }
 
-// Each lane owns `Rows` rows of W against up to `MaxColumns` rows of x, `Columns` of these at a time.
-template <typename W, uint Rows, uint Columns, uint MaxColumns>
+// Each lane owns `Rows` rows of W against up to `MaxColumns` rows of x, `Columns` of these at a time, and unpacks `Step`
+// elements of its rows at a time: the formats' blocks divide 512, and a step of one block stays in registers. The rows
+// of a lane are a threadgroup apart. So as many streams of bytes as a lane has rows run through the whole threadgroup,
+// and processors read ahead in each.
+template <typename W, uint Rows, uint Columns, uint MaxColumns, uint Step>
 kernel void matvec_blocks(constant ProductArguments &arguments [[buffer(0)]],
                           device const uchar *weights [[buffer(1)]],
                           device const float *x [[buffer(2)]],
                           device float *y [[buffer(3)]],
                           device const float *bias [[buffer(4), function_constant(has_bias)]],
                           device const uint *chosen [[buffer(5), function_constant(is_chosen)]],
-                          uint2 position [[thread_position_in_grid]]) {
+                          uint2 group [[threadgroup_position_in_grid]],
+                          uint2 threads [[threads_per_threadgroup]],
+                          uint lane [[thread_index_in_threadgroup]]) {
     const uint n = arguments.n;
     const uint k = arguments.k;
-    const uint row = position.x * Rows;
+    const uint apart = threads.x;
+    const uint row = group.x * apart * Rows + lane;
     if (row >= n) {
         return;
     }
-    const uint column = position.y * MaxColumns;
-    const uint columns_here = min(MaxColumns, arguments.m - column);
+    const uint column = group.y * MaxColumns;
+    const uint columns_here = MaxColumns == 1 ? 1 : min(MaxColumns, arguments.m - column);
 
     // Past the edges the last row is read again and its result dropped.
     const uint first = first_row(arguments, chosen, column);
     device const uchar *rows[Rows];
+    #pragma clang loop unroll(full)
     for (uint r = 0; r < Rows; r++) {
-        rows[r] = weights + (first + min(row + r, n - 1)) * W::row_bytes(k);
+        rows[r] = weights + (first + row + min(r * apart, n - 1 - row)) * W::row_bytes(k);
     }
 
     float sums[Rows * MaxColumns * width];
+    #pragma clang loop unroll(full)
     for (uint r = 0; r < Rows; r++) {
         for (uint c = 0; c < columns_here; c += Columns) {
             #pragma clang loop unroll(full)
@@ -97,13 +98,13 @@ kernel void matvec_blocks(constant ProductArguments &arguments [[buffer(0)]],
             }
         }
     }
-    float unpacked[Rows * step_elements];
-    for (uint step = 0; step < k; step += step_elements) {
-        const uint count = min(step_elements, k - step);
+    float unpacked[Rows * Step];
+    for (uint step = 0, count; step < k; step += count) {
+        count = !W::ragged && Step == W::step ? Step : min(Step, k - step);
         typename W::Elements elements[Rows];
         #pragma clang loop unroll(full)
         for (uint r = 0; r < Rows; r++) {
-            elements[r] = W::elements(rows[r], step, count, unpacked + r * step_elements);
+            elements[r] = W::elements(rows[r], step, count, unpacked + r * Step);
         }
         const uint tail = W::ragged ? count % block_elements : 0;
         for (uint c = 0; c < columns_here; c += Columns) {
@@ -123,17 +124,19 @@ kernel void matvec_blocks(constant ProductArguments &arguments [[buffer(0)]],
         }
     }
 
-    for (uint r = 0; r < Rows && row + r < n; r++) {
-        for (uint c = 0; c < columns_here; c++) {
-            device float *out = y + ulong(column + c) * n + row + r;
-            *out = finished(arguments, total(sums + (r * MaxColumns + c) * width), bias, first + row + r, out);
+    #pragma clang loop unroll(full)
+    for (uint r = 0; r < Rows; r++) {
+        for (uint c = 0; c < columns_here && r * apart < n - row; c++) {
+            device float *out = y + ulong(column + c) * n + row + r * apart;
+            *out = finished(arguments, total(sums + (r * MaxColumns + c) * width), bias, first + row + r * apart, out);
         }
     }
 }
 
-typedef decltype(matvec_blocks<Q8_0, 1, 1, 1>) matvec_kernel;
+typedef decltype(matvec_blocks<Q8_0, 4, 1, 1, Q8_0::step>) matvec_kernel;
 
 #define MATVEC_BLOCKS(name, W)                                                                                         \
-    template [[host_name("matvec_blocks_" #name "_1")]] kernel matvec_kernel matvec_blocks<W, 1, 1, 1>;                \
-    template [[host_name("matvec_blocks_" #name "_32")]] kernel matvec_kernel matvec_blocks<W, 2, 2, 32>;
+    template                                                                                                           \
+        [[host_name("matvec_blocks_" #name "_1")]] kernel matvec_kernel matvec_blocks<W, 4, 1, 1, W::step>;           \
+    template [[host_name("matvec_blocks_" #name "_32")]] kernel matvec_kernel matvec_blocks<W, 2, 2, 32, 512>;
 EACH_FORMAT(MATVEC_BLOCKS)

@@ -9,7 +9,7 @@
 #include "weights.h"
 
 // Elements of a row of W that a lane unpacks at a time: the formats' blocks divide it.
-constant constexpr uint step_elements = 512;
+constant constexpr uint step_elements = 256;
 static_assert(rounded_block_elements == block_elements, "a scale of each for a block");
 constant constexpr uint step_blocks = step_elements / block_elements;
 constant constexpr uint step_chunks = step_elements / chunk_elements;
@@ -30,7 +30,8 @@ template <uint Rows> struct Unpacked8 {
 
 // Adds the products of `blocks` blocks, from `first` on, of `Rows` rows of W with a row of x.
 template <typename W, uint Rows>
-inline void multiply(thread float *sums, thread const Unpacked8<Rows> &rows, RoundedRow x, uint first, uint blocks) {
+METAL_FUNC void multiply(thread float *sums, thread const Unpacked8<Rows> &rows, RoundedRow x, uint first,
+                         uint blocks) {
     float sum[Rows][width];
     #pragma clang loop unroll(full)
     for (uint r = 0; r < Rows; r++) {
@@ -95,6 +96,7 @@ inline float total(thread const float *sums) {
 }
 
 // Each lane owns `Rows` rows of W against up to `MaxColumns` rows of x, or one if each takes the matrix of an expert.
+// The rows of a lane are a threadgroup apart, as in `matvec_blocks`.
 template <typename W, uint Rows, uint MaxColumns>
 kernel void matvec_rounded_blocks(constant ProductArguments &arguments [[buffer(0)]],
                                   device const uchar *weights [[buffer(1)]],
@@ -102,30 +104,36 @@ kernel void matvec_rounded_blocks(constant ProductArguments &arguments [[buffer(
                                   device float *y [[buffer(3)]],
                                   device const float *bias [[buffer(4), function_constant(has_bias)]],
                                   device const uint *chosen [[buffer(5), function_constant(is_chosen)]],
-                                  uint2 position [[thread_position_in_grid]]) {
+                                  uint2 group [[threadgroup_position_in_grid]],
+                                  uint2 threads [[threads_per_threadgroup]],
+                                  uint lane [[thread_index_in_threadgroup]]) {
     const uint n = arguments.n;
     const uint k = arguments.k;
-    const uint row = position.x * Rows;
+    const uint apart = threads.x;
+    const uint row = group.x * apart * Rows + lane;
     if (row >= n) {
         return;
     }
-    const uint column = position.y * MaxColumns;
-    const uint columns_here = min(MaxColumns, arguments.m - column);
+    const uint column = group.y * MaxColumns;
+    const uint columns_here = MaxColumns == 1 ? 1 : min(MaxColumns, arguments.m - column);
 
     // Past the edges the last row is read again and its result dropped.
     const uint first = first_row(arguments, chosen, column);
     device const uchar *rows[Rows];
+    #pragma clang loop unroll(full)
     for (uint r = 0; r < Rows; r++) {
-        rows[r] = weights + (first + min(row + r, n - 1)) * W::row_bytes(k);
+        rows[r] = weights + (first + row + min(r * apart, n - 1 - row)) * W::row_bytes(k);
     }
 
     float sums[MaxColumns * Rows * width];
-    for (uint i = 0; i < columns_here * Rows * width; i++) {
-        sums[i] = 0.0f;
+    for (uint i = 0; i < columns_here * Rows; i++) {
+        WIDTH_LOOP
+        for (uint of = 0; of < width; of++) (sums + i * width)[of] = 0.0f;
     }
     Unpacked8<Rows> unpacked;
-    for (uint step = 0; step < k; step += min(step_elements, k - step)) {
-        const uint count = min(step_elements, k - step);
+    for (uint step = 0, count; step < k; step += count) {
+        count = W::step == step_elements ? step_elements : min(step_elements, k - step);
+        #pragma clang loop unroll(full)
         for (uint r = 0; r < Rows; r++) {
             W::integers(rows[r], step, count, unpacked.numbers[r], unpacked.scales[r], unpacked.offsets[r]);
             if (W::has_offsets) {
@@ -138,10 +146,11 @@ kernel void matvec_rounded_blocks(constant ProductArguments &arguments [[buffer(
         }
     }
 
-    for (uint r = 0; r < Rows && row + r < n; r++) {
-        for (uint c = 0; c < columns_here; c++) {
-            device float *out = y + ulong(column + c) * n + row + r;
-            *out = finished(arguments, total(sums + (c * Rows + r) * width), bias, first + row + r, out);
+    #pragma clang loop unroll(full)
+    for (uint r = 0; r < Rows; r++) {
+        for (uint c = 0; c < columns_here && r * apart < n - row; c++) {
+            device float *out = y + ulong(column + c) * n + row + r * apart;
+            *out = finished(arguments, total(sums + (c * Rows + r) * width), bias, first + row + r * apart, out);
         }
     }
 }

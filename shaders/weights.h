@@ -6,6 +6,7 @@
 //   load(row, chunk)    those 16 elements
 //   ragged              whether a row may end inside a chunk; then load_tail(row, chunk, count) reads `count` elements
 //                       and gives zeros for the rest
+//   step                elements to unpack together, whole blocks: a row that is not ragged is a multiple of them
 //   elements(row, first, count, unpacked)
 //                       where elements first to first + count - 1 of whole blocks are as floats: a format of floats has
 //                       them in the row, others unpack them

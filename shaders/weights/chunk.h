@@ -26,10 +26,9 @@ struct IntegerChunk {
 // Formats with blocks have blocks of so many elements, or of a multiple.
 constant constexpr uint block_elements = 32;
 
-// A loop over elements that lie side by side, as vectors. Unrolled ones are often left as scalars.
-#define UNPACK_LOOP _Pragma("clang loop vectorize(assume_safety) unroll(disable)")
-
-// The same over the elements of a chunk, which become one vector: of 16 bits each they fill no more than 32 bytes.
+// A loop over the elements of a chunk, which lie side by side and become one vector. The compiler then knows each
+// index, so that a chunk which is computed and used in the same block stays in registers. Unrolled loops are often left
+// as scalars.
 #define CHUNK_LOOP \
     _Pragma("clang loop vectorize(assume_safety) vectorize_width(16) interleave_count(1) unroll(disable)")
 

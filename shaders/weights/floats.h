@@ -31,6 +31,7 @@ template <typename T> inline Chunk load_some(device const T *source, uint count)
 template <typename T, typename Packed4> struct Floats {
     enum : uint {
         ragged = 1,
+        step = 512,
         second = 8
     };
     static ulong row_bytes(uint k) { return ulong(k) * sizeof(T); }

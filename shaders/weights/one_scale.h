@@ -9,6 +9,7 @@ struct Q8_0 {
     enum : uint {
         ragged = 0,
         has_offsets = 0,
+        step = 32,
         second = 8,
         block_bytes = 34
     };
@@ -51,8 +52,11 @@ struct Q8_0 {
             device const uchar *block = row + ulong((first + done) / block_elements) * block_bytes;
             device const char *quants = (device const char *)(block + 2);
             const float scale = float(*(device const half *)block);
-            UNPACK_LOOP
-            for (uint i = 0; i < block_elements; i++) (unpacked + done)[i] = float(quants[i]) * scale;
+            thread float *low = unpacked + done, *high = low + chunk_elements;
+            CHUNK_LOOP
+            for (uint i = 0; i < chunk_elements; i++) low[i] = float(quants[i]) * scale;
+            CHUNK_LOOP
+            for (uint i = 0; i < chunk_elements; i++) high[i] = float((quants + chunk_elements)[i]) * scale;
         }
         return unpacked;
     }
@@ -64,6 +68,7 @@ struct Q4_0 {
     enum : uint {
         ragged = 0,
         has_offsets = 0,
+        step = 32,
         second = 16,
         block_bytes = 18
     };
@@ -114,7 +119,7 @@ struct Q4_0 {
             device const uchar *block = row + ulong((first + done) / block_elements) * block_bytes;
             const float scale = float(*(device const half *)block);
             thread float *low = unpacked + done, *high = low + chunk_elements;
-            UNPACK_LOOP
+            CHUNK_LOOP
             for (uint i = 0; i < chunk_elements; i++) {
                 low[i] = float(int((block + 2)[i] & 15) - 8) * scale;
                 high[i] = float(int((block + 2)[i] >> 4) - 8) * scale;

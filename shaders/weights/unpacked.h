@@ -17,6 +17,7 @@ template <typename Format> struct Unpacked {
     enum : uint {
         ragged = 0,
         has_offsets = Format::has_offsets,
+        step = Format::elements,
         second = 8,
         parts = Format::elements / chunk_elements
     };
@@ -93,10 +94,11 @@ template <typename Format> struct Unpacked {
                 scales[part] = scale(block, part);
                 offsets[part] = Format::offset(block, part);
             }
+#pragma clang loop unroll(full)
             for (uint part = 0; part < parts; part++) {
                 thread float *to = unpacked + done + part * chunk_elements;
                 const float own_scale = scales[part], offset = offsets[part];
-                UNPACK_LOOP
+                CHUNK_LOOP
                 for (uint i = 0; i < chunk_elements; i++) to[i] = fma(quant(block, part, i), own_scale, offset);
             }
         }

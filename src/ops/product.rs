@@ -14,13 +14,13 @@ use crate::ops::{LaneExecution, LaunchTarget, Ops, ProductKernels, View, Weight,
 const MATVEC_LANES: usize = 2 * SIMD_WIDTH;
 const MATVEC_ROWS: usize = 2 * 4;
 const MATVEC_COLUMNS: [usize; 2] = [1, 4];
-/// Lanes of a threadgroup of `matvec_blocks`: few, so that the threadgroups of small weights suffice for all cores.
-const MATVEC_BLOCKS_LANES: usize = 16;
+/// Lanes of a threadgroup of `matvec_blocks` and `matvec_rounded_blocks`: few, so that the threadgroups of small weights suffice
+/// for all cores.
+const MATVEC_BLOCKS_LANES: usize = 8;
 /// Rows of weights and of activations that a lane of `matvec_blocks` works on.
-const MATVEC_BLOCKS_ROWS: [usize; 2] = [1, 2];
+const MATVEC_BLOCKS_ROWS: [usize; 2] = [4, 2];
 const MATVEC_BLOCKS_COLUMNS: [usize; 2] = [1, 32];
-/// The same of `matvec_rounded_blocks`, whose lanes work on more rows of weights.
-const MATVEC_ROUNDED_BLOCKS_LANES: usize = 4;
+/// Rows of weights that a lane of `matvec_rounded_blocks` works on.
 const MATVEC_ROUNDED_BLOCKS_ROWS: [usize; 2] = [4, 8];
 /// Rows of weights of a tile of `matmul`, and its threads.
 const MATMUL_TILE_ROWS: usize = 64;
@@ -250,8 +250,8 @@ impl Ops {
                     Shader::MatvecRoundedBlocks,
                     names.matvec_rounded_blocks[width],
                 ),
-                MATVEC_ROUNDED_BLOCKS_LANES,
-                MATVEC_ROUNDED_BLOCKS_LANES * MATVEC_ROUNDED_BLOCKS_ROWS[width],
+                MATVEC_BLOCKS_LANES,
+                MATVEC_BLOCKS_LANES * MATVEC_ROUNDED_BLOCKS_ROWS[width],
                 MATVEC_BLOCKS_COLUMNS[width],
             ),
             LaneExecution::Lockstep => (
