@@ -15,6 +15,9 @@ constant constexpr uint page_positions = 32;
 struct q8_0 {};
 constant constexpr uint block_quads = 8;
 
+// A loop of one lane that becomes one vector of 16 elements.
+#define LANE_LOOP _Pragma("clang loop vectorize(assume_safety) vectorize_width(16) interleave_count(1) unroll(disable)")
+
 // A head's positions in a page: `quads` times four elements each.
 template <typename T> struct HeadPage {
     device vec<T, 4> *elements;
@@ -24,6 +27,13 @@ template <typename T> struct HeadPage {
         : elements((device vec<T, 4> *)cache + head_of_cache * page_positions * quads), quads(quads) {}
 
     float4 at(uint position, uint quad) const thread { return float4(elements[position * quads + quad]); }
+
+    // Elements `first` to `first + count - 1` of a position, in one block of those that have blocks.
+    METAL_FUNC void read(uint position, uint first, uint count, thread float *to) const thread {
+        device const T *from = (device const T *)(elements + position * quads) + first;
+        LANE_LOOP
+        for (uint i = 0; i < count; i++) to[i] = float(from[i]);
+    }
 };
 
 // The numbers of all positions, then their scales.
@@ -42,6 +52,13 @@ template <> struct HeadPage<q8_0> {
     float4 at(uint position, uint quad) const thread {
         const float scale = scales[position * (quads / block_quads) + quad / block_quads];
         return float4(numbers[position * quads + quad]) * scale;
+    }
+
+    METAL_FUNC void read(uint position, uint first, uint count, thread float *to) const thread {
+        const float scale = scales[position * (quads / block_quads) + first / (4 * block_quads)];
+        device const char *from = (device const char *)(numbers + position * quads) + first;
+        LANE_LOOP
+        for (uint i = 0; i < count; i++) to[i] = float(from[i]) * scale;
     }
 };
 

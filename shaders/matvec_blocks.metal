@@ -10,40 +10,48 @@
 // Sums of an element of y side by side, each of every sixteenth term.
 constant constexpr uint width = 16;
 
-// Adds the products of `count` elements, whole blocks, of `Rows` rows of W with `Columns` rows of x. Every loop but
-// that over the blocks is unrolled or one vector, so that the sums stay in registers: two rows by two columns fill half
-// of those that processors with 16 registers of 32 bytes have, and so many sums are enough to hide the time of an
-// addition.
+// A loop over `wide` elements that becomes one vector.
+#define WIDE_LOOP                                                                                                      \
+    _Pragma("clang loop vectorize(assume_safety) vectorize_width(wide) interleave_count(1) unroll(disable)")
+
+// Adds the products of `count` elements, whole blocks, of `Rows` rows of W with `Columns` rows of x. Of the sums of each
+// element of y, as many are computed at a time as leave `Rows` times `width` in all: four rows fill half of the
+// registers of processors that have 16 of 32 bytes, enough to hide the time of an addition. Each number that is loaded
+// is multiplied `Rows` or `Columns` times.
 template <uint Rows, uint Columns, uint MaxColumns, typename Elements>
 METAL_FUNC void multiply(thread float *sums, const thread Elements *rows, device const float *const thread *columns,
                          uint count) {
-    float sum[Rows][Columns][width];
+    constexpr uint wide = width / Columns;
     #pragma clang loop unroll(full)
-    for (uint of = 0; of < Rows * Columns; of++) {
-        thread const float *before = sums + (of / Columns * MaxColumns + of % Columns) * width;
-        CHUNK_LOOP
-        for (uint i = 0; i < width; i++) sum[of / Columns][of % Columns][i] = before[i];
-    }
-    // A vector holds elements of one block: vectors across blocks would gather them.
-    #pragma clang loop unroll(disable) vectorize(disable)
-    for (uint block = 0; block < count; block += block_elements) {
+    for (uint start = 0; start < width; start += wide) {
+        float sum[Rows][Columns][wide];
         #pragma clang loop unroll(full)
-        for (uint part = 0; part < block_elements; part += width) {
+        for (uint of = 0; of < Rows * Columns; of++) {
+            thread const float *before = sums + (of / Columns * MaxColumns + of % Columns) * width + start;
+            WIDE_LOOP
+            for (uint i = 0; i < wide; i++) sum[of / Columns][of % Columns][i] = before[i];
+        }
+        // A vector holds elements of one block: vectors across blocks would gather them.
+        #pragma clang loop unroll(disable) vectorize(disable)
+        for (uint block = 0; block < count; block += block_elements) {
             #pragma clang loop unroll(full)
-            for (uint of = 0; of < Rows * Columns; of++) {
-                device const float *column = columns[of % Columns] + block + part;
-                Elements row = rows[of / Columns] + block + part;
-                thread float *to = sum[of / Columns][of % Columns];
-                CHUNK_LOOP
-                for (uint i = 0; i < width; i++) to[i] = fma(widen(row[i]), column[i], to[i]);
+            for (uint part = start; part < block_elements; part += width) {
+                #pragma clang loop unroll(full)
+                for (uint of = 0; of < Rows * Columns; of++) {
+                    Elements row = rows[of / Columns] + block + part;
+                    device const float *column = columns[of % Columns] + block + part;
+                    thread float *to = sum[of / Columns][of % Columns];
+                    WIDE_LOOP
+                    for (uint i = 0; i < wide; i++) to[i] = fma(widen(row[i]), column[i], to[i]);
+                }
             }
         }
-    }
-    #pragma clang loop unroll(full)
-    for (uint of = 0; of < Rows * Columns; of++) {
-        thread float *after = sums + (of / Columns * MaxColumns + of % Columns) * width;
-        CHUNK_LOOP
-        for (uint i = 0; i < width; i++) after[i] = sum[of / Columns][of % Columns][i];
+        #pragma clang loop unroll(full)
+        for (uint of = 0; of < Rows * Columns; of++) {
+            thread float *after = sums + (of / Columns * MaxColumns + of % Columns) * width + start;
+            WIDE_LOOP
+            for (uint i = 0; i < wide; i++) after[i] = sum[of / Columns][of % Columns][i];
+        }
     }
 }
 
@@ -138,5 +146,5 @@ typedef decltype(matvec_blocks<Q8_0, 4, 1, 1, Q8_0::step>) matvec_kernel;
 #define MATVEC_BLOCKS(name, W)                                                                                         \
     template                                                                                                           \
         [[host_name("matvec_blocks_" #name "_1")]] kernel matvec_kernel matvec_blocks<W, 4, 1, 1, W::step>;           \
-    template [[host_name("matvec_blocks_" #name "_32")]] kernel matvec_kernel matvec_blocks<W, 2, 2, 32, 512>;
+    template [[host_name("matvec_blocks_" #name "_32")]] kernel matvec_kernel matvec_blocks<W, 4, 2, 32, 512>;
 EACH_FORMAT(MATVEC_BLOCKS)

@@ -8,7 +8,7 @@ use crate::ops::gate::check_cap;
 use crate::ops::launch::{Cost, Grid, Launch, Operand, bytes4};
 use crate::ops::pipelines::{Constant, KernelName, SIMD_WIDTH};
 use crate::ops::shader::Shader;
-use crate::ops::{KvCache, KvElement, KvShape, LaunchTarget, Ops, View};
+use crate::ops::{KvCache, KvElement, KvShape, LaneExecution, LaunchTarget, Ops, View};
 
 /// Rows of a simdgroup matrix: fewer rows do not fill one.
 const TILE_MIN_ROWS: usize = 8;
@@ -47,7 +47,8 @@ impl Ops {
     /// `y[r, h] = softmax(scale * q[r, h] . keys) . values` over the positions that row r sees. A window or a cap of the shape
     /// limits these positions or the scores. `table` names the text's pages ([`KvCache`]). `q` and `y` are `[rows, heads, head_size]` of f32. Query heads share the cache's heads in groups (Ainslie et al. 2023,
     /// arXiv:2305.13245). The cache has to hold the rows' own positions already ([`Ops::kv_append`]). Kernels
-    /// `attention_vector_*` for few rows, `attention_tile_*` (on simdgroup matrices) for many.
+    /// `attention_vector_*` for few rows (`attention_rows_*` on a device that runs lanes one after another), `attention_tile_*` (on
+    /// simdgroup matrices) for many.
     ///
     /// One pass with an online softmax (Milakov and Gimelshein 2018, arXiv:1805.02867; Dao et al. 2022, arXiv:2205.14135):
     /// no scores are kept, whatever the length.
@@ -170,10 +171,14 @@ impl Ops {
         if rows == 0 {
             return Ok(());
         }
-        let tile = Plan::tile(element, head_size, rows).filter(|_| self.has_matrices);
+        let tile = Plan::tile(element, head_size, rows)
+            .filter(|_| self.has_matrices && self.lanes == LaneExecution::Lockstep);
         let plan = tile.unwrap_or_else(|| {
             let keys = (past + rows).min(window.unwrap_or(usize::MAX));
-            Plan::vector(element, head_size, rows, keys)
+            match self.lanes {
+                LaneExecution::InTurn => Plan::rows(element, head_size, rows),
+                LaneExecution::Lockstep => Plan::vector(element, head_size, rows, keys),
+            }
         });
         let kernel = plan
             .kernel
@@ -198,7 +203,7 @@ impl Ops {
             threadgroup_memory: plan.shared_floats.next_multiple_of(4) * size_of::<f32>(),
             grid: Grid::Threadgroups {
                 groups: Size::new(heads, plan.groups, 1),
-                threadgroup: (plan.simdgroups * SIMD_WIDTH).into(),
+                threadgroup: plan.threads.into(),
             },
         };
         // SAFETY: the kernels read q, the table of positions below past + rows, and pages of the cache only, and write
@@ -207,14 +212,15 @@ impl Ops {
     }
 }
 
-/// Which of the two kernels runs, and over which grid.
+/// Which of the kernels runs, and over which grid.
 struct Plan {
     kernel: KernelName,
     /// Floats of the kernel's `shared`, as it divides them.
     shared_floats: usize,
     /// Threadgroups for each head.
     groups: usize,
-    simdgroups: usize,
+    /// Threads of a threadgroup.
+    threads: usize,
 }
 
 impl Plan {
@@ -246,7 +252,7 @@ impl Plan {
             kernel: KernelName::new(Shader::AttentionTile, function),
             shared_floats: KEYS * (head_size + PADDING) + SIMDGROUPS * (8 * (KEYS + PADDING) + 64),
             groups: rows.div_ceil(ROWS),
-            simdgroups: SIMDGROUPS,
+            threads: SIMDGROUPS * SIMD_WIDTH,
         })
     }
 
@@ -267,7 +273,23 @@ impl Plan {
                 .with(Constant::Uint(0, head_size as u32)),
             shared_floats: head_size + simdgroups * (KEYS + sets * head_size + 2),
             groups: rows,
-            simdgroups,
+            threads: simdgroups * SIMD_WIDTH,
+        }
+    }
+
+    /// `attention_rows.metal`: each threadgroup is one lane, which computes one row.
+    fn rows(element: KvElement, head_size: usize, rows: usize) -> Plan {
+        let function = match element {
+            KvElement::F32 => "attention_rows_f32",
+            KvElement::F16 => "attention_rows_f16",
+            KvElement::Q8_0 => "attention_rows_q8_0",
+        };
+        Plan {
+            kernel: KernelName::new(Shader::AttentionRows, function)
+                .with(Constant::Uint(0, head_size as u32)),
+            shared_floats: 0,
+            groups: rows,
+            threads: 1,
         }
     }
 }

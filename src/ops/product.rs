@@ -18,7 +18,7 @@ const MATVEC_COLUMNS: [usize; 2] = [1, 4];
 /// for all cores.
 const MATVEC_BLOCKS_LANES: usize = 8;
 /// Rows of weights and of activations that a lane of `matvec_blocks` works on.
-const MATVEC_BLOCKS_ROWS: [usize; 2] = [4, 2];
+const MATVEC_BLOCKS_ROWS: usize = 4;
 const MATVEC_BLOCKS_COLUMNS: [usize; 2] = [1, 32];
 /// Rows of weights that a lane of `matvec_rounded_blocks` works on.
 const MATVEC_ROUNDED_BLOCKS_ROWS: [usize; 2] = [4, 8];
@@ -221,7 +221,7 @@ impl Ops {
             LaneExecution::InTurn => (
                 KernelName::new(Shader::MatvecBlocks, names.matvec_blocks[width]),
                 MATVEC_BLOCKS_LANES,
-                MATVEC_BLOCKS_LANES * MATVEC_BLOCKS_ROWS[width],
+                MATVEC_BLOCKS_LANES * MATVEC_BLOCKS_ROWS,
                 MATVEC_BLOCKS_COLUMNS[width],
             ),
             LaneExecution::Lockstep => (

@@ -40,6 +40,7 @@ macro_rules! shaders {
 
 shaders! {
     Argmax "argmax.metal"
+    AttentionRows "attention_rows.metal"
     AttentionTile "attention_tile.metal"
     AttentionVector "attention_vector.metal"
     Binary "tensor/binary.metal"

@@ -1,10 +1,10 @@
 //! Mixtures of experts against float64: the choice, products with the chosen matrices, and the sum.
 
 use crate::support::{
-    EPSILON, Guarded, assert_close, buffer, device, matrix, ops, refused, rng, run, uniform,
+    EPSILON, Guarded, assert_close, both, buffer, matrix, ops, refused, rng, run, uniform,
 };
 use metal_bridge::Error;
-use metal_bridge::ops::{Epilogue, ExpertShape, LaneExecution, Ops, View, WeightType};
+use metal_bridge::ops::{Epilogue, ExpertShape, View, WeightType};
 
 /// The numbers of the largest logits, and the softmax of these.
 fn reference(logits: &[f32], used: usize) -> (Vec<u32>, Vec<f64>) {
@@ -117,8 +117,6 @@ fn products_take_the_chosen_matrices() {
     let products = rows * shape.used;
     let chosen: Vec<u32> = (0..products).map(|index| (index * 7 % 5) as u32).collect();
     let chosen_buffer = buffer(&chosen);
-    let lanes = [LaneExecution::Lockstep, LaneExecution::InTurn];
-    let both = lanes.map(|lanes| Ops::with_lane_execution(device(), lanes).expect("operations"));
     for kind in [WeightType::F32, WeightType::Q8_0] {
         let w = matrix(&mut rng, kind, shape.experts * n, k, 1.0, 32);
         let bias = uniform(&mut rng, shape.experts * n);
@@ -150,7 +148,7 @@ fn products_take_the_chosen_matrices() {
                     (sum, magnitude * (8.0 + 2.0 * (k as f64).sqrt()) * EPSILON)
                 })
                 .collect();
-            for ops in &both {
+            for ops in both() {
                 let y = Guarded::new(products * n);
                 run(|encoder| {
                     ops.linear_chosen(

@@ -1,13 +1,11 @@
 //! Matrix products against float64: every weight format, one row to many, sizes that fill no tile.
 
-use std::sync::OnceLock;
-
 use crate::support::{
-    self, EPSILON, Guarded, Matrix, THOROUGH, assert_close, buffer, buffer_at, device, matrix, ops,
+    self, EPSILON, Guarded, Matrix, THOROUGH, assert_close, both, buffer, buffer_at, matrix, ops,
     refused, rng, run, uniform,
 };
 use metal_bridge::Error;
-use metal_bridge::ops::{Epilogue, LaneExecution, Ops, ProductKernels, View, Weight, WeightType};
+use metal_bridge::ops::{Epilogue, ProductKernels, View, Weight, WeightType};
 
 /// `x . W^T` and how far off single precision may be: errors of sums of k terms grow like the square root of k, in units of the
 /// terms' magnitudes.
@@ -29,15 +27,6 @@ fn reference<'a>(
             });
             (sum, magnitude * allowed)
         })
-    })
-}
-
-/// The operations for both ways in which a device may run lanes.
-pub fn both() -> &'static [Ops; 2] {
-    static BOTH: OnceLock<[Ops; 2]> = OnceLock::new();
-    BOTH.get_or_init(|| {
-        [LaneExecution::Lockstep, LaneExecution::InTurn]
-            .map(|lanes| Ops::with_lane_execution(device(), lanes).expect("the operations"))
     })
 }
 

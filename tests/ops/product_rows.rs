@@ -1,6 +1,6 @@
 //! What a row of a product is does not depend on the rows beside it, nor on how many they are: not by a bit.
 
-use crate::linear::both;
+use crate::support::both;
 use crate::support::{Guarded, Matrix, THOROUGH, buffer, matrix, rng, run, uniform};
 use metal_bridge::ops::{Epilogue, Ops, ProductKernels, View, WeightType};
 

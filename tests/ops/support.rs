@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use approx::abs_diff_eq;
-use metal_bridge::ops::{Ops, View, Weight, WeightType};
+use metal_bridge::ops::{LaneExecution, Ops, View, Weight, WeightType};
 use metal_bridge::{
     Buffer, CommandQueue, ComputeEncoder, Device, DispatchType, MetalBackend, MetalOps, Result,
     StorageMode,
@@ -35,6 +35,15 @@ fn rig() -> &'static Rig {
 
 pub fn ops() -> &'static Ops {
     &rig().ops
+}
+
+/// The operations for both ways in which a device may run lanes.
+pub fn both() -> &'static [Ops; 2] {
+    static BOTH: OnceLock<[Ops; 2]> = OnceLock::new();
+    BOTH.get_or_init(|| {
+        [LaneExecution::Lockstep, LaneExecution::InTurn]
+            .map(|lanes| Ops::with_lane_execution(device(), lanes).expect("the operations"))
+    })
 }
 
 pub fn device() -> &'static Device {

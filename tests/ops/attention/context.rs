@@ -1,6 +1,6 @@
 //! A text of random keys, values and queries, and what attention gives of them in float64.
 
-use crate::support::{EPSILON, Guarded, assert_close, buffer, device, ops, rng, run, uniform};
+use crate::support::{EPSILON, Guarded, assert_close, both, buffer, device, rng, run, uniform};
 use half::f16;
 use metal_bridge::Buffer;
 use metal_bridge::ops::{AttentionShape, KV_PAGE_POSITIONS, KvCache, KvElement, KvShape};
@@ -145,7 +145,6 @@ impl Context {
                 of(&self.k, kv_heads),
                 of(&self.v, kv_heads),
             );
-            let y = Guarded::new(rows * self.heads * head_size);
             let shape = AttentionShape {
                 heads: self.heads,
                 rows,
@@ -154,19 +153,24 @@ impl Context {
                 window: self.window,
                 soft_cap: self.soft_cap,
             };
-            run(|encoder| {
-                ops().kv_append(encoder, &cache, table, &k, &v, rows, past)?;
-                let y = y.view();
-                match self.sinks.as_slice() {
-                    [] => ops().attention(encoder, &cache, table, &q, y, &shape),
-                    sinks => {
-                        let sinks = &buffer(sinks);
-                        ops().attention_with_sinks(encoder, &cache, table, &q, sinks, y, &shape)
-                    }
-                }
-            });
+            run(|encoder| both()[0].kv_append(encoder, &cache, table, &k, &v, rows, past));
             let exact = (past..past + rows).flat_map(|row| self.exact_row(row));
-            assert_close(&format!("{:?}, {shape:?}", self.shape), &y.read(), exact);
+            let exact: Vec<(f64, f64)> = exact.collect();
+            for ops in both() {
+                let y = Guarded::new(rows * self.heads * head_size);
+                run(|encoder| {
+                    let y = y.view();
+                    match self.sinks.as_slice() {
+                        [] => ops.attention(encoder, &cache, table, &q, y, &shape),
+                        sinks => {
+                            let sinks = &buffer(sinks);
+                            ops.attention_with_sinks(encoder, &cache, table, &q, sinks, y, &shape)
+                        }
+                    }
+                });
+                let what = format!("{:?}, {shape:?}, {ops:?}", self.shape);
+                assert_close(&what, &y.read(), exact.iter().copied());
+            }
             past += rows;
         }
     }

@@ -4,7 +4,7 @@ mod context;
 mod not_finite;
 mod parts;
 
-use crate::support::{self, Guarded, assert_close, buffer, device, ops, refused, run};
+use crate::support::{self, Guarded, assert_close, both, buffer, device, ops, refused, run};
 use context::{Context, shape};
 use half::f16;
 use metal_bridge::ops::{AttentionShape, DataType, KvCache, KvElement, KvShape, Tensor, View};
@@ -107,12 +107,14 @@ fn infinities_stay_in_their_positions() {
             window: None,
             soft_cap: None,
         };
-        run(|encoder| {
-            ops().kv_append(encoder, &cache, &table, &k, &v, 24, 0)?;
-            ops().attention(encoder, &cache, &table, &q, y.view(), &all)
-        });
-        let exact = (0..20).flat_map(|row| context.exact_row(row));
-        assert_close(&format!("{element:?}"), &y.read()[..20 * 32], exact);
+        for ops in both() {
+            run(|encoder| {
+                ops.kv_append(encoder, &cache, &table, &k, &v, 24, 0)?;
+                ops.attention(encoder, &cache, &table, &q, y.view(), &all)
+            });
+            let exact = (0..20).flat_map(|row| context.exact_row(row));
+            assert_close(&format!("{element:?}"), &y.read()[..20 * 32], exact);
+        }
     }
 }
 
@@ -201,16 +203,16 @@ fn texts_share_pages() {
     let tables = buffer(&[1u32, 0, 1, 2]);
     let (table, other_table) = (View::new(&tables, 0), View::new(&tables, 8));
     let row = |buffer, row: usize| View::new(buffer, row * 2 * 32 * 4);
-    let mut both = Context::random(shape(KvElement::F32, 2, 60, 32), 4, 1.0);
+    let mut joint = Context::random(shape(KvElement::F32, 2, 60, 32), 4, 1.0);
     let shared = ..32 * 2 * 32;
-    both.k[shared].copy_from_slice(&context.k[shared]);
-    both.v[shared].copy_from_slice(&context.v[shared]);
+    joint.k[shared].copy_from_slice(&context.k[shared]);
+    joint.v[shared].copy_from_slice(&context.v[shared]);
     run(|encoder| {
         ops().kv_append(encoder, &cache, table, &k, &v, 50, 0)?;
         let (k, v) = (row(&other_k, 32), row(&other_v, 32));
         ops().kv_append(encoder, &cache, other_table, k, v, 28, 32)
     });
-    for (context, table, length) in [(&context, table, 50), (&both, other_table, 60)] {
+    for (context, table, length) in [(&context, table, 50), (&joint, other_table, 60)] {
         for rows in [1, 18] {
             let past = length - rows;
             let q = buffer(&context.q[past * 4 * 32..]);
@@ -223,13 +225,12 @@ fn texts_share_pages() {
                 window: None,
                 soft_cap: None,
             };
-            run(|encoder| ops().attention(encoder, &cache, table, &q, y.view(), &shape));
-            let exact = (past..length).flat_map(|row| context.exact_row(row));
-            assert_close(
-                &format!("{length} positions, {rows} rows"),
-                &y.read(),
-                exact,
-            );
+            for ops in both() {
+                run(|encoder| ops.attention(encoder, &cache, table, &q, y.view(), &shape));
+                let exact = (past..length).flat_map(|row| context.exact_row(row));
+                let what = format!("{length} positions, {rows} rows");
+                assert_close(&what, &y.read(), exact);
+            }
         }
     }
 }

@@ -1,19 +1,19 @@
 //! NaN and infinities in queries, keys, values and sinks.
 
 use super::context::{Context, shape};
-use crate::support::{Guarded, buffer, device, ops, run};
-use metal_bridge::ops::{AttentionShape, KvCache, KvElement, View};
+use crate::support::{Guarded, both, buffer, device, run};
+use metal_bridge::ops::{AttentionShape, KvCache, KvElement, Ops, View};
 
 const ROWS: usize = 12;
 const HEADS: usize = 2;
 const HEAD_SIZE: usize = 32;
 
 /// What the rows give if the cache is filled with all of them, and `rows_at_once` rows of q make a call.
-fn results(context: &Context, rows_at_once: usize) -> Vec<f32> {
+fn results(ops: &Ops, context: &Context, rows_at_once: usize) -> Vec<f32> {
     let cache = KvCache::new(device(), &context.shape).expect("a cache");
     let [q, k, v] = [&context.q, &context.k, &context.v].map(|values| buffer(values));
     let table = &context.table();
-    run(|encoder| ops().kv_append(encoder, &cache, table, &k, &v, ROWS, 0));
+    run(|encoder| ops.kv_append(encoder, &cache, table, &k, &v, ROWS, 0));
     let y = Guarded::new(ROWS * HEADS * HEAD_SIZE);
     let row_bytes = HEADS * HEAD_SIZE * 4;
     run(|encoder| {
@@ -29,10 +29,10 @@ fn results(context: &Context, rows_at_once: usize) -> Vec<f32> {
             let q = View::new(&q, past * row_bytes);
             let y = View::new(y.view().buffer(), y.view().offset() + past * row_bytes);
             match context.sinks.as_slice() {
-                [] => ops().attention(encoder, &cache, table, q, y, &shape)?,
+                [] => ops.attention(encoder, &cache, table, q, y, &shape)?,
                 sinks => {
                     let sinks = &buffer(sinks);
-                    ops().attention_with_sinks(encoder, &cache, table, q, sinks, y, &shape)?;
+                    ops.attention_with_sinks(encoder, &cache, table, q, sinks, y, &shape)?;
                 }
             }
         }
@@ -41,9 +41,9 @@ fn results(context: &Context, rows_at_once: usize) -> Vec<f32> {
     y.read()
 }
 
-fn check(what: &str, context: &Context, rows_at_once: usize) {
+fn check(ops: &Ops, what: &str, context: &Context, rows_at_once: usize) {
     let exact = (0..ROWS).flat_map(|row| context.exact_row(row));
-    let found = results(context, rows_at_once);
+    let found = results(ops, context, rows_at_once);
     for (index, (found, (exact, allowed))) in found.iter().zip(exact).enumerate() {
         let found = f64::from(*found);
         let is_right = if exact.is_nan() {
@@ -89,9 +89,10 @@ fn results_are_not_finite_where_they_are_in_float64() {
                     _ if is_plain => continue,
                     _ => context.sinks[1] = value,
                 }
-                for rows_at_once in [1, ROWS] {
-                    let what = format!("{element:?}, {value} in operand {operand}, {rows_at_once}");
-                    check(&what, &context, rows_at_once);
+                for (ops, rows_at_once) in both().iter().flat_map(|ops| [(ops, 1), (ops, ROWS)]) {
+                    let what =
+                        format!("{ops:?}, {element:?}, {value} in {operand}, {rows_at_once}");
+                    check(ops, &what, &context, rows_at_once);
                 }
             }
         }

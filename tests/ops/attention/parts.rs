@@ -2,7 +2,7 @@
 
 use super::ELEMENTS;
 use super::context::{Context, shape};
-use crate::support::{Guarded, assert_close, buffer, device, ops, run};
+use crate::support::{Guarded, assert_close, both, buffer, device, ops, run};
 use metal_bridge::ops::{AttentionShape, KvCache, KvElement};
 
 /// Windows shorter than a block of keys, longer than one, and longer than the text; both kernels, in batches that begin inside
@@ -46,9 +46,11 @@ fn keys_before_the_window_do_not_count() {
             window: context.window,
             soft_cap: None,
         };
-        run(|encoder| ops().attention(encoder, &cache, table, &q, y.view(), &shape));
-        let exact = (past..past + rows).flat_map(|row| context.exact_row(row));
-        assert_close(&format!("{shape:?}"), &y.read(), exact);
+        for ops in both() {
+            run(|encoder| ops.attention(encoder, &cache, table, &q, y.view(), &shape));
+            let exact = (past..past + rows).flat_map(|row| context.exact_row(row));
+            assert_close(&format!("{shape:?}"), &y.read(), exact);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Products of the largest and the smallest whole numbers of each format.
 
 use super::rounded;
-use crate::linear::both;
+use crate::support::both;
 use crate::support::{EPSILON, Guarded, assert_close, buffer, run};
 use metal_bridge::ops::{Epilogue, Weight, WeightType};
 use metal_bridge_workloads::formats;

@@ -2,7 +2,7 @@
 
 mod extremes;
 
-use crate::linear::both;
+use crate::support::both;
 use crate::support::{
     EPSILON, Guarded, Matrix, assert_close, buffer, buffer_at, matrix, ops, refused, rng, run,
     uniform,
