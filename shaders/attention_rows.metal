@@ -6,29 +6,28 @@
 constant uint head_size [[function_constant(0)]];
 
 constant constexpr uint max_head_size = 256;
-// Elements of a head that a lane computes as one vector.
-constant constexpr uint width = 16;
+// Elements of a head that are read in runs; the others are read four by four.
+constant uint elements_of_runs = head_size / run_elements * run_elements;
 
 // The product of a query with the key of a position.
 template <typename T>
 METAL_FUNC float score_of(thread const float *query, thread const HeadPage<T> &keys, uint position) {
-    float sums[width], key[width];
-    LANE_LOOP
-    for (uint i = 0; i < width; i++) sums[i] = 0.0f;
-    const uint whole = head_size / width * width;
-    for (uint first = 0; first < whole; first += width) {
-        keys.read(position, first, width, key);
-        LANE_LOOP
-        for (uint i = 0; i < width; i++) sums[i] = fma((query + first)[i], key[i], sums[i]);
+    float sums[run_elements], key[run_elements];
+    ONE_VECTOR(run_elements)
+    for (uint i = 0; i < run_elements; i++) sums[i] = 0.0f;
+    for (uint first = 0; first < elements_of_runs; first += run_elements) {
+        keys.read(position, first, key);
+        ONE_VECTOR(run_elements)
+        for (uint i = 0; i < run_elements; i++) sums[i] = fma((query + first)[i], key[i], sums[i]);
     }
-    if (whole < head_size) {
-        keys.read(position, whole, head_size - whole, key);
-        for (uint i = 0; i < head_size - whole; i++) sums[i] = fma((query + whole)[i], key[i], sums[i]);
+    for (uint first = elements_of_runs; first < head_size; first += 4) {
+        const float4 four = keys.at(position, first / 4);
+        for (uint i = 0; i < 4; i++) sums[i] = fma((query + first)[i], four[i], sums[i]);
     }
     #pragma clang loop unroll(full)
-    for (uint half_width = width / 2; half_width > 0; half_width /= 2) {
+    for (uint half_of_sums = run_elements / 2; half_of_sums > 0; half_of_sums /= 2) {
         #pragma clang loop unroll(full)
-        for (uint i = 0; i < half_width; i++) sums[i] += sums[i + half_width];
+        for (uint i = 0; i < half_of_sums; i++) sums[i] += sums[i + half_of_sums];
     }
     return sums[0];
 }
@@ -36,16 +35,15 @@ METAL_FUNC float score_of(thread const float *query, thread const HeadPage<T> &k
 // Adds the value of a position, `probability` times, to `sums`.
 template <typename T>
 METAL_FUNC void add_value(thread float *sums, thread const HeadPage<T> &values, uint position, float probability) {
-    float value[width];
-    const uint whole = head_size / width * width;
-    for (uint first = 0; first < whole; first += width) {
-        values.read(position, first, width, value);
-        LANE_LOOP
-        for (uint i = 0; i < width; i++) (sums + first)[i] = fma(probability, value[i], (sums + first)[i]);
+    float value[run_elements];
+    for (uint first = 0; first < elements_of_runs; first += run_elements) {
+        values.read(position, first, value);
+        ONE_VECTOR(run_elements)
+        for (uint i = 0; i < run_elements; i++) (sums + first)[i] = fma(probability, value[i], (sums + first)[i]);
     }
-    if (whole < head_size) {
-        values.read(position, whole, head_size - whole, value);
-        for (uint i = 0; i < head_size - whole; i++) (sums + whole)[i] = fma(probability, value[i], (sums + whole)[i]);
+    for (uint first = elements_of_runs; first < head_size; first += 4) {
+        const float4 four = values.at(position, first / 4);
+        for (uint i = 0; i < 4; i++) (sums + first)[i] = fma(probability, four[i], (sums + first)[i]);
     }
 }
 

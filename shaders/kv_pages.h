@@ -7,6 +7,8 @@
 
 #include <metal_stdlib>
 
+#include "vector_loop.h"
+
 using namespace metal;
 
 constant constexpr uint page_positions = 32;
@@ -15,8 +17,8 @@ constant constexpr uint page_positions = 32;
 struct q8_0 {};
 constant constexpr uint block_quads = 8;
 
-// A loop of one lane that becomes one vector of 16 elements.
-#define LANE_LOOP _Pragma("clang loop vectorize(assume_safety) vectorize_width(16) interleave_count(1) unroll(disable)")
+// Elements of a position that a lane reads by itself, where lanes run in turn: no run has elements of two blocks.
+constant constexpr uint run_elements = 16;
 
 // A head's positions in a page: `quads` times four elements each.
 template <typename T> struct HeadPage {
@@ -28,11 +30,11 @@ template <typename T> struct HeadPage {
 
     float4 at(uint position, uint quad) const thread { return float4(elements[position * quads + quad]); }
 
-    // Elements `first` to `first + count - 1` of a position, in one block of those that have blocks.
-    METAL_FUNC void read(uint position, uint first, uint count, thread float *to) const thread {
+    // The `run_elements` elements from `first` on, a multiple of these, of a position.
+    METAL_FUNC void read(uint position, uint first, thread float *to) const thread {
         device const T *from = (device const T *)(elements + position * quads) + first;
-        LANE_LOOP
-        for (uint i = 0; i < count; i++) to[i] = float(from[i]);
+        ONE_VECTOR(run_elements)
+        for (uint i = 0; i < run_elements; i++) to[i] = float(from[i]);
     }
 };
 
@@ -54,11 +56,11 @@ template <> struct HeadPage<q8_0> {
         return float4(numbers[position * quads + quad]) * scale;
     }
 
-    METAL_FUNC void read(uint position, uint first, uint count, thread float *to) const thread {
+    METAL_FUNC void read(uint position, uint first, thread float *to) const thread {
         const float scale = scales[position * (quads / block_quads) + first / (4 * block_quads)];
         device const char *from = (device const char *)(numbers + position * quads) + first;
-        LANE_LOOP
-        for (uint i = 0; i < count; i++) to[i] = float(from[i]) * scale;
+        ONE_VECTOR(run_elements)
+        for (uint i = 0; i < run_elements; i++) to[i] = float(from[i]) * scale;
     }
 };
 

@@ -5,14 +5,11 @@
 // has the same bits whatever the other rows of x are: all kernels add up its terms by `multiply` and `total`, in one
 // order.
 #include "product.h"
+#include "vector_loop.h"
 #include "weights.h"
 
 // Sums of an element of y side by side, each of every sixteenth term.
 constant constexpr uint width = 16;
-
-// A loop over `wide` elements that becomes one vector.
-#define WIDE_LOOP                                                                                                      \
-    _Pragma("clang loop vectorize(assume_safety) vectorize_width(wide) interleave_count(1) unroll(disable)")
 
 // Adds the products of `count` elements, whole blocks, of `Rows` rows of W with `Columns` rows of x. Of the sums of each
 // element of y, as many are computed at a time as leave `Rows` times `width` in all: four rows fill half of the
@@ -28,7 +25,7 @@ METAL_FUNC void multiply(thread float *sums, const thread Elements *rows, device
         #pragma clang loop unroll(full)
         for (uint of = 0; of < Rows * Columns; of++) {
             thread const float *before = sums + (of / Columns * MaxColumns + of % Columns) * width + start;
-            WIDE_LOOP
+            ONE_VECTOR(wide)
             for (uint i = 0; i < wide; i++) sum[of / Columns][of % Columns][i] = before[i];
         }
         // A vector holds elements of one block: vectors across blocks would gather them.
@@ -41,7 +38,7 @@ METAL_FUNC void multiply(thread float *sums, const thread Elements *rows, device
                     Elements row = rows[of / Columns] + block + part;
                     device const float *column = columns[of % Columns] + block + part;
                     thread float *to = sum[of / Columns][of % Columns];
-                    WIDE_LOOP
+                    ONE_VECTOR(wide)
                     for (uint i = 0; i < wide; i++) to[i] = fma(widen(row[i]), column[i], to[i]);
                 }
             }
@@ -49,7 +46,7 @@ METAL_FUNC void multiply(thread float *sums, const thread Elements *rows, device
         #pragma clang loop unroll(full)
         for (uint of = 0; of < Rows * Columns; of++) {
             thread float *after = sums + (of / Columns * MaxColumns + of % Columns) * width + start;
-            WIDE_LOOP
+            ONE_VECTOR(wide)
             for (uint i = 0; i < wide; i++) after[i] = sum[of / Columns][of % Columns][i];
         }
     }

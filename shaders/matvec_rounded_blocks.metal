@@ -6,6 +6,7 @@
 // the other rows of x are.
 #include "product.h"
 #include "rounded.h"
+#include "vector_loop.h"
 #include "weights.h"
 
 // Elements of a row of W that a lane unpacks at a time: the formats' blocks divide it.
@@ -15,11 +16,6 @@ constant constexpr uint step_blocks = step_elements / block_elements;
 constant constexpr uint step_chunks = step_elements / chunk_elements;
 // Sums of an element of y side by side: each of the products of two neighbours, every sixteenth element.
 constant constexpr uint width = 8;
-
-// A loop over `width` elements that becomes one vector. The products of two neighbours in such a loop become one
-// instruction on x86. A third term would break that, so that sums of sums have a loop of their own.
-#define WIDTH_LOOP                                                                                                     \
-    _Pragma("clang loop vectorize(assume_safety) vectorize_width(8) interleave_count(1) unroll(disable)")
 
 // Rows of W as whole numbers. The offsets of a step that is not whole are zero behind its end.
 template <uint Rows> struct Unpacked8 {
@@ -35,7 +31,7 @@ METAL_FUNC void multiply(thread float *sums, thread const Unpacked8<Rows> &rows,
     float sum[Rows][width];
     #pragma clang loop unroll(full)
     for (uint r = 0; r < Rows; r++) {
-        WIDTH_LOOP
+        ONE_VECTOR(width)
         for (uint i = 0; i < width; i++) sum[r][i] = (sums + r * width)[i];
     }
     #pragma clang loop unroll(disable) vectorize(disable)
@@ -52,16 +48,18 @@ METAL_FUNC void multiply(thread float *sums, thread const Unpacked8<Rows> &rows,
             thread const short *row = rows.numbers[r] + block * block_elements;
             thread const short *other_row = row + chunk_elements;
             const float both = rows.scales[r][block] * scale;
+            // On x86 the products of two neighbours in a loop become one instruction. A third term would break that, so
+            // that sums of sums have a loop of their own.
             int low[width], high[width];
-            WIDTH_LOOP
+            ONE_VECTOR(width)
             for (uint i = 0; i < width; i++) {
                 low[i] = int(row[2 * i]) * int(column[2 * i]) + int(row[2 * i + 1]) * int(column[2 * i + 1]);
             }
-            WIDTH_LOOP
+            ONE_VECTOR(width)
             for (uint i = 0; i < width; i++) {
                 high[i] = int(other_row[2 * i]) * int(other[2 * i]) + int(other_row[2 * i + 1]) * int(other[2 * i + 1]);
             }
-            WIDTH_LOOP
+            ONE_VECTOR(width)
             for (uint i = 0; i < width; i++) sum[r][i] = fma(float(low[i] + high[i]), both, sum[r][i]);
         }
     }
@@ -74,14 +72,14 @@ METAL_FUNC void multiply(thread float *sums, thread const Unpacked8<Rows> &rows,
             for (uint i = 0; i < width; i++) column[i] = chunk + i < chunks ? from[chunk + i] : 0.0f;
             #pragma clang loop unroll(full)
             for (uint r = 0; r < Rows; r++) {
-                WIDTH_LOOP
+                ONE_VECTOR(width)
                 for (uint i = 0; i < width; i++) sum[r][i] = fma((rows.offsets[r] + chunk)[i], column[i], sum[r][i]);
             }
         }
     }
     #pragma clang loop unroll(full)
     for (uint r = 0; r < Rows; r++) {
-        WIDTH_LOOP
+        ONE_VECTOR(width)
         for (uint i = 0; i < width; i++) (sums + r * width)[i] = sum[r][i];
     }
 }
@@ -127,7 +125,7 @@ kernel void matvec_rounded_blocks(constant ProductArguments &arguments [[buffer(
 
     float sums[MaxColumns * Rows * width];
     for (uint i = 0; i < columns_here * Rows; i++) {
-        WIDTH_LOOP
+        ONE_VECTOR(width)
         for (uint of = 0; of < width; of++) (sums + i * width)[of] = 0.0f;
     }
     Unpacked8<Rows> unpacked;

@@ -4,6 +4,8 @@
 
 #include <metal_stdlib>
 
+#include "../vector_loop.h"
+
 using namespace metal;
 
 constant constexpr uint chunk_elements = 16;
@@ -26,10 +28,6 @@ struct IntegerChunk {
 // Formats with blocks have blocks of so many elements, or of a multiple.
 constant constexpr uint block_elements = 32;
 
-// A loop over the elements of a chunk, which lie side by side and become one vector. The compiler then knows each
-// index, so that a chunk which is computed and used in the same block stays in registers. Unrolled loops are often left
-// as scalars.
-#define CHUNK_LOOP \
-    _Pragma("clang loop vectorize(assume_safety) vectorize_width(16) interleave_count(1) unroll(disable)")
+#define CHUNK_LOOP ONE_VECTOR(chunk_elements)
 
 #endif

@@ -93,6 +93,7 @@ const HEADERS: &[(&str, &str)] = &[
     shader_file!("reduce.h"),
     shader_file!("rounded.h"),
     shader_file!("tensor/tensor.h"),
+    shader_file!("vector_loop.h"),
     shader_file!("weights.h"),
     shader_file!("weights/chunk.h"),
     shader_file!("weights/floats.h"),
