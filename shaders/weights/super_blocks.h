@@ -78,28 +78,6 @@ struct Q4_KBlock {
     static int quant(device const uchar *block, uint part, uint i) { return four_bits_of_256(block + 16, part, i); }
 };
 
-// Reads the factors and offsets of Q4_K and Q5_K, four at a time.
-struct SixBitParts {
-    METAL_FUNC static void read(device const uchar *block, thread int *factors, thread float *offsets) {
-        const float least = -half_at(block, 2);
-        device const uchar *scales = block + 4;
-        int numbers[4][4];
-        ONE_VECTOR(4)
-        for (uint i = 0; i < 4; i++) {
-            const int one = scales[i], other = (scales + 4)[i], rest = (scales + 8)[i];
-            numbers[0][i] = one & 63;
-            numbers[1][i] = (rest & 15) | (one >> 6 << 4);
-            numbers[2][i] = other & 63;
-            numbers[3][i] = (rest >> 4) | (other >> 6 << 4);
-        }
-#pragma clang loop unroll(full)
-        for (uint part = 0; part < 16; part++) {
-            factors[part] = numbers[part / 8][part / 2 % 4];
-            offsets[part] = least * float(numbers[2 + part / 8][part / 2 % 4]);
-        }
-    }
-};
-
 // As Q4_K, with the fifth bits of the elements before the four.
 struct Q5_KBlock {
     enum : uint {
@@ -155,8 +133,8 @@ struct IQ4_XSBlock {
 
 typedef Unpacked<Q2_KBlock> Q2_K;
 typedef Unpacked<Q3_KBlock> Q3_K;
-typedef Unpacked<Q4_KBlock, SixBitParts> Q4_K;
-typedef Unpacked<Q5_KBlock, SixBitParts> Q5_K;
+typedef Unpacked<Q4_KBlock> Q4_K;
+typedef Unpacked<Q5_KBlock> Q5_K;
 typedef Unpacked<Q6_KBlock> Q6_K;
 typedef Unpacked<IQ4_XSBlock> IQ4_XS;
 

@@ -7,25 +7,13 @@
 // A half that lies on a multiple of two bytes.
 inline float half_at(device const uchar *block, uint offset) { return float(*(device const half *)(block + offset)); }
 
-// Reads the factors and offsets of all parts of a block, one by one.
-template <typename Format> struct EachPart {
-    METAL_FUNC static void read(device const uchar *block, thread int *factors, thread float *offsets) {
-#pragma clang loop unroll(full)
-        for (uint part = 0; part < Format::elements / chunk_elements; part++) {
-            factors[part] = Format::factor(block, part);
-            offsets[part] = Format::offset(block, part);
-        }
-    }
-};
-
 // A format from what its blocks say of an element. `Format` has `elements` and `bytes` of a block, and for the block's
 // elements 16 * part to 16 * part + 15, which are quant * factor * scale + offset:
 //   scale(block), of all parts; factor(block, part), a whole number; offset(block, part), if it `has_offsets`
 //   quant(block, part, i)                     a whole number, of element 16 * part + i
 // These products have at most 24 significant bits, so that a fused multiply-add rounds as a product and a sum would.
 // quant * factor is at most 2^12 large, so that a sum of 32 of them times 127 at most is exact as a float, too.
-// `Parts` reads the factors and offsets of all parts of a block.
-template <typename Format, typename Parts = EachPart<Format>> struct Unpacked {
+template <typename Format> struct Unpacked {
     enum : uint {
         ragged = 0,
         has_offsets = Format::has_offsets,
@@ -75,7 +63,11 @@ template <typename Format, typename Parts = EachPart<Format>> struct Unpacked {
             const float scale = Format::scale(block);
             int factors[parts];
             float own_offsets[parts];
-            Parts::read(block, factors, own_offsets);
+#pragma clang loop unroll(full)
+            for (uint part = 0; part < parts; part++) {
+                factors[part] = Format::factor(block, part);
+                own_offsets[part] = Format::offset(block, part);
+            }
 #pragma clang loop unroll(full)
             for (uint part = 0; part < parts; part++) {
                 scales[(done + part * chunk_elements) / block_elements] = scale;
@@ -96,14 +88,16 @@ template <typename Format, typename Parts = EachPart<Format>> struct Unpacked {
         for (uint done = 0; done < count; done += Format::elements) {
             device const uchar *block = row + ulong((first + done) / Format::elements) * Format::bytes;
             // Of parts that are constants the compiler knows the shifts.
-            const float scale = Format::scale(block);
-            int factors[parts];
-            float offsets[parts];
-            Parts::read(block, factors, offsets);
+            float scales[parts], offsets[parts];
+#pragma clang loop unroll(full)
+            for (uint part = 0; part < parts; part++) {
+                scales[part] = scale(block, part);
+                offsets[part] = Format::offset(block, part);
+            }
 #pragma clang loop unroll(full)
             for (uint part = 0; part < parts; part++) {
                 thread float *to = unpacked + done + part * chunk_elements;
-                const float own_scale = scale * float(factors[part]), offset = offsets[part];
+                const float own_scale = scales[part], offset = offsets[part];
                 CHUNK_LOOP
                 for (uint i = 0; i < chunk_elements; i++) to[i] = fma(quant(block, part, i), own_scale, offset);
             }
