@@ -107,7 +107,8 @@ kernel void matvec_blocks(constant ProductArguments &arguments [[buffer(0)]],
     for (uint step = 0, count; step < k; step += count) {
         count = !W::ragged && Step == W::step ? Step : min(Step, k - step);
         typename W::Elements elements[Rows];
-        #pragma clang loop unroll(full)
+        // What does not stay in registers gains nothing by code for each row.
+        #pragma clang loop unroll_count(Step == block_elements ? Rows : 1)
         for (uint r = 0; r < Rows; r++) {
             elements[r] = W::elements(rows[r], step, count, unpacked + r * Step);
         }
