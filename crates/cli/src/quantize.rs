@@ -31,11 +31,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let input = open(&arguments.input)?;
     let output = &arguments.output;
-    // A link stays one: what it leads to is replaced. A device or a folder is not.
-    let target = fs::canonicalize(output).unwrap_or_else(|_| output.clone());
-    if fs::metadata(&target).is_ok_and(|target| !target.is_file()) {
-        return Err(at(output, &"not a regular file"));
-    }
+    let target = behind_links(output);
+    let replaced = match fs::metadata(&target) {
+        Ok(file) if file.is_file() => Some(file),
+        Ok(_) => return Err(at(output, &"not a regular file")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(at(output, &error)),
+    };
     // A file beside the target takes its name when it is whole: it may be the input, and a full disk spoils neither.
     let folder = match target.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -53,6 +55,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             _ => at(&arguments.input, &error),
         })?;
     drop(buffered);
+    // A model that only its owner may read stays one.
+    if let Some(replaced) = replaced {
+        let permissions = replaced.permissions();
+        (file.as_file().set_permissions(permissions)).map_err(|error| at(output, &error))?;
+    }
     file.persist(&target)
         .map_err(|error| at(output, &error.error))?;
 
@@ -80,4 +87,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         )?;
     }
     Ok(())
+}
+
+/// What a chain of links leads to, which need not exist: it is replaced, and the links stay. A circle leads to one of its links.
+fn behind_links(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    // Linux follows no more.
+    for _ in 0..40 {
+        let Ok(to) = fs::read_link(&path) else {
+            break;
+        };
+        path = path.parent().unwrap_or(Path::new("")).join(to);
+    }
+    path
 }

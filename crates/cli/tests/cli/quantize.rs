@@ -1,7 +1,7 @@
 //! `metal-bridge quantize`: what it writes, and that a mistake spoils no file.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -161,6 +161,39 @@ fn links_and_what_is_no_file_are_not_replaced() {
         assert!(!fs::metadata(at(name)).unwrap().is_file());
     }
     assert_eq!(names(&at("other")), ["old.gguf"]);
+}
+
+#[test]
+fn links_to_nothing_yet_stay_links() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("other")).unwrap();
+    symlink("other/middle", at("link")).unwrap();
+    symlink("new.gguf", at("other/middle")).unwrap();
+    let quantize = ["quantize", "model.gguf", "link", "q8_0"];
+    assert!(run(&quantize, folder.path()).status.success());
+    Gguf::open(at("other/new.gguf")).unwrap();
+    assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
+    assert_eq!(names(&at("other")), ["middle", "new.gguf"]);
+
+    symlink("circle", at("circle")).unwrap();
+    let output = run(&["quantize", "model.gguf", "circle", "q8_0"], folder.path());
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("circle: Too many levels"), "{text}");
+    assert!(fs::symlink_metadata(at("circle")).unwrap().is_symlink());
+}
+
+#[test]
+fn a_private_model_stays_private() {
+    let folder = folder();
+    let path = folder.path().join("model.gguf");
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+    let quantize = ["quantize", "model.gguf", "model.gguf", "q8_0"];
+    assert!(run(&quantize, folder.path()).status.success());
+    assert_eq!(
+        fs::metadata(path).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
 }
 
 #[test]
