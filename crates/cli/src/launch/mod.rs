@@ -9,6 +9,7 @@ use metal_bridge::{ComputePipeline, DispatchType, FunctionConstantValues, Size, 
 
 use self::values::{Constant, bytes_of};
 use crate::failure::Failure;
+use crate::files;
 
 #[derive(clap::Args)]
 pub struct Launch {
@@ -174,17 +175,18 @@ fn parse_buffer(text: &str) -> Result<(usize, Contents), String> {
 
 fn read_buffer(path: &str) -> Result<Vec<u8>, String> {
     let in_file = |error| format!("{path}: {error}");
+    let file = fs::metadata(path).map_err(in_file)?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt;
-        let file = fs::metadata(path).map_err(in_file)?.file_type();
-        if file.is_char_device() {
+        if file.file_type().is_char_device() {
             return Err(format!(
                 "{path} is a device, whose contents may have no end"
             ));
         }
     }
-    fs::read(path).map_err(in_file)
+    // A stream has no length, and may have no end.
+    files::read(path, file.len().max(files::COLLECTED)).map_err(in_file)
 }
 
 fn parse_threadgroup_memory(text: &str) -> Result<(usize, usize), String> {

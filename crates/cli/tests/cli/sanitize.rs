@@ -361,3 +361,17 @@ fn what_cannot_be_launched_is_said() {
     }
     folder.run(&["--grid", "4", "kernels.metal"]).exits_with(2);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_stream_without_an_end_fills_no_buffer() {
+    let folder = kernels();
+    let endless = "head -c 2G /dev/zero | \"$0\" check --sanitize --kernel races --grid 64 --threadgroup 32 \
+                   --buffer 0=@/dev/stdin kernels.metal";
+    let mut command = Command::new("sh");
+    command.args(["-c", endless, env!("CARGO_BIN_EXE_metal-bridge")]);
+    let refused: Printed = command.current_dir(folder.path()).output().unwrap().into();
+    let refused = refused.exits_with(2);
+    let expected = "/dev/stdin: it has more than 1024 MiB";
+    assert!(refused.err.contains(expected), "{}", refused.err);
+}
