@@ -92,6 +92,15 @@ impl From<io::Error> for Failure {
     }
 }
 
+/// What became of output of a command whose exit code answers the question: if nobody reads the output any more, the command goes
+/// on, and its exit code still tells.
+pub fn unless_closed(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
         io::Error::from(error).into()

@@ -7,7 +7,7 @@ use std::time::Duration;
 use metal_bridge_workloads::stress::{self, Sample};
 
 use super::DeviceChoice;
-use super::failure::Failure;
+use super::failure::{Failure, unless_closed};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -34,7 +34,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(threads) = arguments.transfers {
         writeln!(out, "transfers of {threads} threads on {}", device.name())?;
         let report = stress::transfers(&device, threads.into(), duration)?;
-        writeln!(out, "{}", report.statistics)?;
+        unless_closed(writeln!(out, "{}", report.statistics))?;
         return conclude(&mut out, report.rounds, &report.failures);
     }
     writeln!(out, "Q, K and V projections on {}", device.name())?;
@@ -51,8 +51,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             last = Some(sample.elapsed);
         }
     })?;
-    written?;
-    print(&mut out, &report.last)?;
+    unless_closed(written)?;
+    unless_closed(print(&mut out, &report.last))?;
     conclude(&mut out, report.last.round, &report.failures)
 }
 

@@ -16,7 +16,7 @@ use self::color::{ColorChoice, Style};
 use self::diagnostics::Totals;
 use self::pipelines::Pipelines;
 use self::sanitize::{Outcome, Sanitizer};
-use super::failure::Failure;
+use super::failure::{Failure, unless_closed};
 use super::include_folders::expose;
 use super::source::{SourceOptions, display_name, read};
 
@@ -98,8 +98,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         totals.add(&check.diagnostics, check.succeeded);
         if !arguments.json {
-            diagnostics::print(&mut io::stderr().lock(), &name, &check.diagnostics, style)?;
-            contents::print(&mut io::stdout().lock(), &name, &check)?;
+            let mut errors = io::stderr().lock();
+            unless_closed(diagnostics::print(
+                &mut errors,
+                &name,
+                &check.diagnostics,
+                style,
+            ))?;
+            unless_closed(contents::print(&mut io::stdout().lock(), &name, &check))?;
         }
         let sanitizer = match source {
             Ok(source) if check.succeeded && arguments.sanitize.sanitize => {
@@ -112,13 +118,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 )?;
                 totals.add(&outcome.diagnostics, !outcome.failed());
                 if !arguments.json {
-                    diagnostics::print(
-                        &mut io::stderr().lock(),
+                    let mut errors = io::stderr().lock();
+                    unless_closed(diagnostics::print(
+                        &mut errors,
                         &name,
                         &outcome.diagnostics,
                         style,
-                    )?;
-                    outcome.print(&mut io::stdout().lock())?;
+                    ))?;
+                    unless_closed(outcome.print(&mut io::stdout().lock()))?;
                 }
                 Some(outcome)
             }
@@ -131,14 +138,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         });
     }
     if arguments.json {
-        let mut out = io::stdout().lock();
-        serde_json::to_writer_pretty(&mut out, &reports)?;
-        writeln!(out)?;
+        unless_closed(print_json(&reports))?;
     } else {
-        totals.print(&mut io::stderr().lock())?;
+        unless_closed(totals.print(&mut io::stderr().lock()))?;
     }
     if totals.failed() {
         return Err(Failure::Reported);
     }
     Ok(())
+}
+
+fn print_json(reports: &[Report]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, reports)?;
+    writeln!(out)
 }

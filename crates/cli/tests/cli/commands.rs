@@ -350,6 +350,24 @@ mod with_a_metal {
         assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
     }
 
+    #[cfg(software_metal)]
+    #[test]
+    fn a_check_that_nobody_reads_still_tells() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("bad.metal"), "kernel void bad() { x; }").unwrap();
+        for arguments in [
+            &["check", "-", "bad.metal"][..],
+            &["check", "--json", "bad.metal"],
+        ] {
+            // The other end is gone.
+            let (_, closed) = std::os::unix::net::UnixStream::pair().unwrap();
+            let mut command = command(arguments);
+            command.current_dir(folder.path()).stdin(Stdio::null());
+            let output = command.stdout(std::os::fd::OwnedFd::from(closed)).output();
+            assert_code(&output.unwrap(), 1);
+        }
+    }
+
     #[test]
     fn info_lists_devices_as_text_and_as_json() {
         let output = run(&["info"]);
