@@ -9,6 +9,9 @@ pub enum GgufError {
     /// The operating system could not open, read or map the file.
     #[error("{0}")]
     Io(#[from] io::Error),
+    /// A folder, a pipe or a device, which cannot be mapped.
+    #[error("not a regular file")]
+    NotAFile,
     /// The file does not begin with `GGUF`.
     #[error("not a GGUF file: it begins with {:?}", String::from_utf8_lossy(.found))]
     NotGguf {

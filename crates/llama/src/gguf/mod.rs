@@ -51,6 +51,10 @@ impl Gguf {
     /// The [`GgufError`] names what is wrong with the file. Memory is allocated only for what the file has bytes for,
     /// and at most 256 MiB for the whole header: [`GgufError::TooLarge`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, GgufError> {
+        // Before it is opened: opening a pipe waits for who writes into it.
+        if !path.as_ref().metadata()?.is_file() {
+            return Err(GgufError::NotAFile);
+        }
         let file = File::open(path)?;
         let file_size = file.metadata()?.len();
         let header = header::read_header(&file, file_size)?;

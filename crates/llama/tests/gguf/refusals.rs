@@ -18,6 +18,20 @@ fn other_files_are_not_gguf() {
     ));
 }
 
+/// Opening a pipe would wait for ever: nobody writes into it.
+#[cfg(unix)]
+#[test]
+fn a_pipe_and_a_folder_are_not_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe.gguf");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    for path in [pipe.as_path(), folder.path()] {
+        let error = Gguf::open(path).unwrap_err();
+        assert!(matches!(error, GgufError::NotAFile), "{error}");
+    }
+}
+
 #[test]
 fn other_versions_are_named() {
     let error = Raw::header(1, 0, 0).refusal();
