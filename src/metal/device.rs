@@ -1,6 +1,7 @@
 //! [`Device`]: a GPU, and the maker of everything else.
 
 use std::fmt;
+use std::iter;
 use std::sync::Arc;
 
 use super::handle::{Handle, create};
@@ -190,13 +191,14 @@ impl Device {
     ///
     /// [`Error::NoDevice`] if there is none.
     pub fn all() -> Result<Vec<Device>> {
-        match Device::count() {
-            0 => Err(Error::NoDevice),
-            count => (0..count).map(Device::at).collect(),
-        }
+        // Not by the count alone, which is zero too if Metal cannot tell: this call says why.
+        let first = Device::at(0);
+        iter::once(first)
+            .chain((1..Device::count()).map(Device::at))
+            .collect()
     }
 
-    /// The number of devices that [`Device::all`] gives; zero in a build without a Metal.
+    /// The number of devices that [`Device::all`] gives; zero in a build without a Metal, and where Metal cannot tell.
     pub fn count() -> usize {
         if !cfg!(metal_backend) {
             return 0;

@@ -2,7 +2,7 @@
 use metal_bridge::DeviceLocation;
 use metal_bridge::{Device, Error, GpuFamily, Size};
 #[cfg(software_metal)]
-use metal_bridge_test_support::in_child_with;
+use metal_bridge_test_support::{in_child, in_child_with, without_descriptors};
 
 use crate::*;
 
@@ -85,4 +85,19 @@ fn sizes_come_from_numbers_and_tuples() {
     assert_eq!(Size::from(3), Size::new(3, 1, 1));
     assert_eq!(Size::from((3, 2)), Size::new(3, 2, 1));
     assert_eq!(Size::from((3, 2, 5)), Size::new(3, 2, 5));
+}
+
+/// Foundation needs a pipe when a process first uses it.
+#[cfg(software_metal)]
+#[test]
+fn devices_that_cannot_be_listed_are_not_absent() {
+    in_child(
+        "device::devices_that_cannot_be_listed_are_not_absent",
+        || {
+            let is_internal = |error: &Error| matches!(error, Error::Internal(_));
+            let listed = without_descriptors(Device::all);
+            assert_error(listed, is_internal, "Failed to create pipe");
+            assert!(!Device::all().unwrap().is_empty());
+        },
+    );
 }

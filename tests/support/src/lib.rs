@@ -4,6 +4,7 @@
 mod child;
 #[cfg(metal_backend)]
 mod clang;
+mod descriptors;
 #[cfg(metal_backend)]
 mod devices;
 mod errors;
@@ -20,6 +21,7 @@ mod waits;
 pub use child::{Case, ChildOutput, in_child, in_child_with, main};
 #[cfg(metal_backend)]
 pub use clang::{objective_c_arguments, run_clang};
+pub use descriptors::without_descriptors;
 #[cfg(metal_backend)]
 pub use devices::{MODES, complete_nothing, device, other_device, queue};
 pub use errors::assert_error;

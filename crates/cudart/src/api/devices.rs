@@ -57,7 +57,7 @@ calls! {
 unsafe fn get_count(count: *mut c_int) -> Outcome {
     // SAFETY: the caller's promise.
     let result = unsafe { out(count, "count") }?;
-    let devices = devices::all().len();
+    let devices = devices::known()?.len();
     result.set(c_int::try_from(devices).unwrap_or(c_int::MAX));
     require(devices > 0, cudaErrorNoDevice, || {
         "the system has no Metal device".to_owned()

@@ -34,26 +34,40 @@ thread_local! {
     static CURRENT: Cell<i32> = const { Cell::new(0) };
 }
 
-/// All devices; empty without a Metal.
-pub(crate) fn all() -> &'static [Device] {
-    DEVICES.get_or_init(find)
+/// All devices; empty without a Metal. If Metal cannot tell now, as without a free file descriptor, the next call asks again: the
+/// numbers of devices are for as long as the process lives.
+pub(crate) fn known() -> Outcome<&'static [Device]> {
+    if let Some(devices) = DEVICES.get() {
+        return Ok(devices);
+    }
+    let found = find()?;
+    Ok(DEVICES.get_or_init(|| found))
 }
 
-fn find() -> Vec<Device> {
+/// All devices; empty without a Metal, and as long as Metal cannot tell.
+pub(crate) fn all() -> &'static [Device] {
+    known().unwrap_or_default()
+}
+
+fn find() -> Outcome<Vec<Device>> {
     // SAFETY: takes nothing and may be called from any thread.
     let count = unsafe { sys::mtb_device_count() };
-    let mut handles: Vec<_> = (0..count)
+    let mut handles = (0..count)
         // SAFETY: returns an owned device, or NULL and an owned error.
-        .filter_map(|index| unsafe { create(|error| sys::mtb_device_create_at(index, error)) }.ok())
-        .collect();
+        .map(|index| unsafe { create(|error| sys::mtb_device_create_at(index, error)) })
+        .collect::<Result<Vec<_>, _>>()?;
     if handles.is_empty() {
         // SAFETY: as above.
-        handles.extend(unsafe { create(|error| sys::mtb_device_create_default(error)) });
+        match unsafe { create(|error| sys::mtb_device_create_default(error)) } {
+            Ok(handle) => handles.push(handle),
+            Err(error) if error.status == sys::MTB_NO_DEVICE => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     let numbered = (0..).zip(handles);
-    numbered
+    Ok(numbered
         .map(|(index, handle)| Device::new(index, handle))
-        .collect()
+        .collect())
 }
 
 impl Device {
@@ -77,7 +91,7 @@ impl Device {
 
     /// The device of this number.
     pub(crate) fn at(index: i32) -> Outcome<&'static Device> {
-        let devices = all();
+        let devices = known()?;
         if devices.is_empty() {
             return Err(cudaErrorNoDevice.into());
         }

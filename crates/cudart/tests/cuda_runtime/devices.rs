@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use metal_bridge_test_support::{in_child, in_child_with, in_fork};
+use metal_bridge_test_support::{in_child, in_child_with, in_fork, without_descriptors};
 use metal_cudart::*;
 
 use crate::support::*;
@@ -317,4 +317,20 @@ fn a_child_of_fork_cannot_use_its_parents_devices() {
         }
     });
     assert_eq!(memory.read(0, 64).len(), 64);
+}
+
+/// A program that begins without a free file descriptor has devices once it has one.
+#[test]
+fn devices_are_looked_for_until_they_are_known() {
+    in_child(
+        "devices::devices_are_looked_for_until_they_are_known",
+        || {
+            let mut count = 0;
+            // SAFETY: a pointer to the result.
+            let mut listed = || unsafe { cudaGetDeviceCount(&mut count) };
+            expect(cudaErrorUnknown, without_descriptors(&mut listed));
+            ok(listed());
+            assert!(count >= 1);
+        },
+    );
 }
