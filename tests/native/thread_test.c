@@ -227,6 +227,14 @@ static void one_handle_serves_many_threads(void) {
     mtb_library_release(library);
 }
 
+/* Each looks at the machine code, which all share. */
+static void *make_pipelines(void *argument) {
+    for (int round = 0; round < 20; round++) mtb_pipeline_release(make_pipeline("reverse"));
+    return argument;
+}
+
+static void threads_make_one_pipeline(void) { on_threads(make_pipelines, NULL); }
+
 static atomic_int signals_elsewhere;
 
 static void count_signal(int number) {
@@ -287,6 +295,7 @@ const test thread_tests[] = {
     {"threads: many wait for one", many_wait_for_one},
     {"threads: a callback may have the last reference", a_callback_may_have_the_last_reference},
     {"threads: one handle serves many threads", one_handle_serves_many_threads},
+    {"threads: threads make one pipeline", threads_make_one_pipeline},
     {"threads: signals are for the program's threads", signals_are_for_the_programs_threads},
     {NULL, NULL},
 };

@@ -45,10 +45,13 @@ int read_segments(dl_phdr_info *info, size_t, void *data) {
     return 1;
 }
 
-/* Tells the kernel's code that it blocks, or polls; see `smtl::blocking` in the library's core.h. */
+/* Tells the kernel's code that it blocks, or polls; see `smtl::blocking` in the library's core.h. Other threads may load the
+ * same object, and so set the same flags. */
 bool set_flags(const smtl_marked_site *begin, const smtl_marked_site *end) {
-    for (const smtl_marked_site *site = begin; site != end; ++site)
-        *reinterpret_cast<bool *>(reinterpret_cast<intptr_t>(site) + site->flag_offset) = true;
+    for (const smtl_marked_site *site = begin; site != end; ++site) {
+        auto *const flag = reinterpret_cast<bool *>(reinterpret_cast<intptr_t>(site) + site->flag_offset);
+        __atomic_store_n(flag, true, __ATOMIC_RELAXED);
+    }
     return begin != end;
 }
 
