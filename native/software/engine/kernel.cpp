@@ -45,8 +45,8 @@ int read_segments(dl_phdr_info *info, size_t, void *data) {
     return 1;
 }
 
-/* Tells the kernel's code that it blocks, or polls; see `smtl::blocking` in the library's core.h. Other threads may load the
- * same object, and so set the same flags. */
+/* Tells the kernel's code that it blocks, or polls; see `smtl::blocking` in the library's core.h. Other threads may
+ * load the same object, and so set the same flags. */
 bool set_flags(const smtl_marked_site *begin, const smtl_marked_site *end) {
     for (const smtl_marked_site *site = begin; site != end; ++site) {
         auto *const flag = reinterpret_cast<bool *>(reinterpret_cast<intptr_t>(site) + site->flag_offset);
