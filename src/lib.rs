@@ -193,6 +193,7 @@ pub use metal::guards::{ReadGuard, WriteGuard};
 pub use metal::library::{
     CompileOptions, Function, LanguageVersion, Library, LibraryType, MathMode,
 };
+pub use metal::loan::Loan;
 pub use metal::no_copy::page_size;
 pub use metal::pipeline::{Argument, ArgumentAccess, ArgumentKind, ComputePipeline};
 pub use metal::queue::CommandQueue;

@@ -229,7 +229,7 @@ impl<'h> Batch<'h> {
             ..
         } = self;
         let position = queue.slots().draw_position();
-        let uses = recording.start(&position);
+        let (uses, _) = recording.start(&position);
         host_memories.start(&position);
         // SAFETY: the transfer is live. When the call returns, well or not, nothing touches the buffers and the host
         // memory for it any more.
@@ -276,7 +276,7 @@ impl Batch<'static> {
             ..
         } = self;
         let position = queue.slots().draw_position();
-        let uses = recording.start(&position);
+        let (uses, _) = recording.start(&position);
         let completion = Arc::new(Completion::new(uses, Vec::new(), None));
         // SAFETY: the transfer is live and this thread's. The completion keeps buffers and host memory until the callback,
         // which comes when nothing touches them for the transfer any more.

@@ -282,6 +282,9 @@ pub(crate) fn conflict_error(function: &'static str, what: &str, conflict: Confl
             in_use("used by a command buffer that is not committed: commit or drop it first")
         }
         Conflict::Running => in_use("used by a committed command buffer that has not completed"),
+        Conflict::Overdue => {
+            in_use("lent to code outside of Metal that has not ended when it should have")
+        }
         Conflict::Waited(end) => end.of(function, &format!("committed work that uses {what}")),
         Conflict::Forked => Error::InvalidState(Failure::new(
             function,

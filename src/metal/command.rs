@@ -12,6 +12,7 @@ use super::compute::{ComputeEncoder, DispatchType};
 use super::device::Device;
 use super::event::SharedEvent;
 use super::handle::{Handle, c_string, check, create, nanoseconds, take_string};
+use super::loan::Loan;
 use super::process::check_process;
 use super::queue::CommandQueue;
 use super::recording::Recording;
@@ -148,6 +149,28 @@ impl CommandBuffer {
         self.recording.encode(function, uses, || encode(raw))
     }
 
+    /// Lends a shared buffer, which the work uses from now on, to code outside of Metal that only reads it: see [`Loan`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InUse`] while a guard conflicts, [`Error::NotVisible`] for a buffer of another storage mode and for a mapped file.
+    pub fn lend_to_read(&mut self, buffer: &Buffer) -> Result<Loan> {
+        self.lend("CommandBuffer::lend_to_read", buffer, Access::Read)
+    }
+
+    /// Lends a shared buffer, which the work uses from now on, to code outside of Metal that reads and writes it: see [`Loan`].
+    ///
+    /// # Errors
+    ///
+    /// As [`lend_to_read`](CommandBuffer::lend_to_read), and [`Error::ReadOnly`].
+    pub fn lend_to_write(&mut self, buffer: &Buffer) -> Result<Loan> {
+        self.lend("CommandBuffer::lend_to_write", buffer, Access::Write)
+    }
+
+    fn lend(&mut self, function: &'static str, buffer: &Buffer, access: Access) -> Result<Loan> {
+        Loan::new(function, self.recording.lend(function, buffer, access)?)
+    }
+
     /// Lets the GPU raise `event` to `value` once the work recorded so far is done (`encodeSignalEvent:value:`).
     ///
     /// If the GPU fails, the event is raised all the same, so that nobody waits for ever; the [`Submission`] tells of
@@ -252,7 +275,7 @@ impl CommandBuffer {
         } = self;
         queue.remember_uses(recording.len());
         let position = slot.commit();
-        let uses = recording.start(&position);
+        let (uses, loans) = recording.start(&position);
         let completion = Completion::new(uses, handlers, Some(slot)).with_outcomes(outcomes);
         let completion = Arc::new(completion);
         // SAFETY: the command buffer is live and this thread's.
@@ -266,6 +289,7 @@ impl CommandBuffer {
             }
             return Err(error);
         }
+        loans.committed(handle.as_ptr());
         Ok(Submission::new(handle, completion, queue, position))
     }
 }

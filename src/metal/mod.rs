@@ -21,6 +21,7 @@ pub(crate) mod handle;
 pub(crate) mod hazards;
 pub(crate) mod lent_owner;
 pub(crate) mod library;
+pub(crate) mod loan;
 pub(crate) mod no_copy;
 pub(crate) mod ordered;
 pub(crate) mod pipeline;

@@ -6,14 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::access::{Access, Conflict, Tracker};
 use super::buffer::{Buffer, BufferInner};
+use super::loan::LoanState;
 use super::slots::QueuePosition;
 use crate::error::{Error, Result};
-use crate::sys::contain_panic;
+use crate::sys::{self, contain_panic};
 
 /// The buffers that a command buffer uses while it is recorded. A drop without a commit releases them.
 pub(crate) struct Recording {
     number: u64,
     uses: Vec<Use>,
+    loans: Vec<Arc<LoanState>>,
 }
 
 /// What command buffers use and keep alive until they have completed.
@@ -70,7 +72,22 @@ impl Recording {
         Recording {
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             uses: Vec::with_capacity(capacity),
+            loans: Vec::new(),
         }
+    }
+
+    /// Notes a use that code outside of Metal prolongs.
+    pub(crate) fn lend(
+        &mut self,
+        function: &'static str,
+        buffer: &Buffer,
+        access: Access,
+    ) -> Result<Arc<LoanState>> {
+        // What the loan notes ends with the loan; what is noted here, with the command buffer.
+        self.note(function, &buffer, access)?;
+        let loan = LoanState::record(function, buffer, access)?;
+        self.loans.push(loan.clone());
+        Ok(loan)
     }
 
     /// The number of uses so far; the same use may count more than once.
@@ -137,21 +154,41 @@ impl Recording {
     }
 
     /// Makes the uses running ones, of work that is about to be committed: they last until [`RunningUses::finish`].
-    pub(crate) fn start(mut self, position: &QueuePosition) -> RunningUses {
+    pub(crate) fn start(mut self, position: &QueuePosition) -> (RunningUses, Loans) {
         let uses = mem::take(&mut self.uses);
         for used in &uses {
             used.resource.tracker().start(position, used.access);
         }
-        RunningUses {
+        let loans = Loans(mem::take(&mut self.loans));
+        for loan in &loans.0 {
+            loan.start(position);
+        }
+        let uses = RunningUses {
             uses,
             position: Some(position.clone()),
-        }
+        };
+        (uses, loans)
     }
 }
 
 impl Drop for Recording {
     fn drop(&mut self) {
         self.discard(0);
+        for loan in &self.loans {
+            loan.discard();
+        }
+    }
+}
+
+/// What work lends that is being committed. They end by themselves.
+pub(crate) struct Loans(Vec<Arc<LoanState>>);
+
+impl Loans {
+    /// Metal has the command buffer.
+    pub(crate) fn committed(self, commands: *mut sys::mtb_command_buffer) {
+        for loan in self.0 {
+            loan.committed(commands);
+        }
     }
 }
 

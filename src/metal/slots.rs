@@ -5,6 +5,7 @@
 //! has ended, nobody commits or drops the command buffer: its slot does not become free, and if it was enqueued, the
 //! command buffers behind it do not run.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -43,6 +44,12 @@ impl QueuePosition {
     /// Whether it is the position of the same work.
     pub(crate) fn is(&self, other: &QueuePosition) -> bool {
         self.position == other.position && Arc::ptr_eq(&self.slots, &other.slots)
+    }
+
+    /// How it compares with a position of the same queue; `None` for one of another queue.
+    pub(crate) fn order(&self, other: &QueuePosition) -> Option<Ordering> {
+        let same = Arc::ptr_eq(&self.slots, &other.slots);
+        same.then(|| self.position.cmp(&other.position))
     }
 
     /// Whether this thread is in a callback of the queue, which the work runs after.

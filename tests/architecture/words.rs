@@ -24,7 +24,7 @@ const QUEUES: &[&str] = &[
     "native/software/framework/command/",
     "native/software/framework/sync/",
     "src/memory/",
-    "src/metal/access.rs",
+    "src/metal/access/",
     "src/metal/recording.rs",
     "src/metal/slots.rs",
     "src/metal/submission.rs",

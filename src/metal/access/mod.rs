@@ -43,6 +43,8 @@ pub(crate) enum Conflict {
     Forked,
     /// There are as many guards or uses as can be counted.
     TooMany,
+    /// Code outside of Metal that should have ended still uses the buffer.
+    Overdue,
 }
 
 /// How many guards or uses there are. Guards can be forgotten without end, so that a count could wrap to zero: it is
@@ -80,6 +82,8 @@ struct State {
     writer: bool,
     recorded: Uses,
     running: Running,
+    /// Those of the running uses whose end nobody can wait for.
+    overdue: Uses,
     /// Threads that wait: there are never too many to count.
     waiting: usize,
 }
@@ -162,6 +166,9 @@ impl Tracker {
             if state.recorded.conflict_with(access) {
                 return Err(Conflict::Recorded);
             }
+            if state.overdue.conflict_with(access) {
+                return Err(Conflict::Overdue);
+            }
             if !state.running.conflict_with(access) {
                 break;
             }
@@ -189,6 +196,9 @@ impl Tracker {
         let mut wait = Wait::until(deadline);
         let mut state = self.lock_unless_forked()?;
         while state.running.conflict_with(Access::Write) {
+            if state.overdue.conflict_with(Access::Write) {
+                return Err(Conflict::Overdue);
+            }
             state = self.wait(state, Access::Write, &mut wait)?;
         }
         Ok(())
@@ -263,6 +273,19 @@ impl Tracker {
         );
     }
 
+    /// Says of a running use that nobody can wait for its end, or takes that back.
+    pub(crate) fn set_overdue(&self, access: Access, is_overdue: bool) {
+        let mut state = self.lock();
+        let count = state.overdue.count(access);
+        if is_overdue {
+            // There are no more of them than running uses.
+            count.0 += 1;
+        } else {
+            count.decrease();
+        }
+        self.changed.notify_all();
+    }
+
     /// Ends a running use: its command buffer has completed.
     pub(crate) fn finish(&self, position: &QueuePosition, access: Access) {
         let mut state = self.lock();
@@ -274,126 +297,4 @@ impl Tracker {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::metal::queue_id::QueueId;
-    use crate::metal::slots::Slots;
-    use std::time::Duration;
-
-    fn expired() -> Option<Instant> {
-        Some(Instant::now())
-    }
-
-    fn position() -> QueuePosition {
-        Slots::new(QueueId::default(), 1).draw_position()
-    }
-
-    #[test]
-    fn readers_share_and_writers_do_not() {
-        let tracker = Tracker::default();
-        tracker.begin_cpu(Access::Read, None).unwrap();
-        tracker.begin_cpu(Access::Read, None).unwrap();
-        assert_eq!(
-            tracker.begin_cpu(Access::Write, None),
-            Err(Conflict::Reader)
-        );
-        tracker.end_cpu(Access::Read);
-        tracker.end_cpu(Access::Read);
-        tracker.begin_cpu(Access::Write, None).unwrap();
-        assert_eq!(tracker.begin_cpu(Access::Read, None), Err(Conflict::Writer));
-        assert_eq!(tracker.record(1, Access::Read), Err(Conflict::Writer));
-        tracker.end_cpu(Access::Write);
-        tracker.begin_cpu(Access::Read, None).unwrap();
-    }
-
-    #[test]
-    fn counts_that_are_full_refuse_and_never_wrap() {
-        let tracker = Tracker::default();
-        // As if that many guards had been forgotten.
-        tracker.lock().readers = Count(usize::MAX);
-        assert_eq!(
-            tracker.begin_cpu(Access::Read, None),
-            Err(Conflict::TooMany)
-        );
-        assert_eq!(
-            tracker.begin_cpu(Access::Write, None),
-            Err(Conflict::Reader)
-        );
-        assert_eq!(tracker.record(1, Access::Write), Err(Conflict::Reader));
-        tracker.end_cpu(Access::Read);
-        tracker.begin_cpu(Access::Read, None).unwrap();
-
-        let tracker = Tracker::default();
-        tracker.lock().recorded.reads = Count(usize::MAX);
-        tracker.lock().recorded.writes = Count(usize::MAX);
-        for access in [Access::Read, Access::Write] {
-            assert_eq!(tracker.record(1, access), Err(Conflict::TooMany));
-            assert!(!tracker.is_recorded_by(1, access));
-            assert_eq!(tracker.begin_cpu(access, None), Err(Conflict::Recorded));
-        }
-    }
-
-    #[test]
-    fn a_recorded_use_refuses_and_a_running_one_is_waited_for() {
-        let tracker = Tracker::default();
-        tracker.record(1, Access::Write).unwrap();
-        assert_eq!(
-            tracker.begin_cpu(Access::Read, None),
-            Err(Conflict::Recorded)
-        );
-        let work = position();
-        tracker.start(&work, Access::Write);
-        assert_eq!(
-            tracker.begin_cpu(Access::Read, expired()),
-            Err(Conflict::Waited(WaitError::Timeout))
-        );
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                std::thread::sleep(Duration::from_millis(20));
-                tracker.finish(&work, Access::Write);
-            });
-            tracker.begin_cpu(Access::Read, None).unwrap();
-        });
-        // The reader lives: the GPU may read beside it, and not write.
-        tracker.record(2, Access::Read).unwrap();
-        assert_eq!(tracker.record(2, Access::Write), Err(Conflict::Reader));
-    }
-
-    #[test]
-    fn reading_goes_with_reading_on_both_sides() {
-        let tracker = Tracker::default();
-        tracker.record(1, Access::Read).unwrap();
-        tracker.begin_cpu(Access::Read, expired()).unwrap();
-        tracker.end_cpu(Access::Read);
-        let work = position();
-        tracker.start(&work, Access::Read);
-        tracker.begin_cpu(Access::Read, expired()).unwrap();
-        tracker.end_cpu(Access::Read);
-        assert_eq!(
-            tracker.begin_cpu(Access::Write, expired()),
-            Err(Conflict::Waited(WaitError::Timeout))
-        );
-        tracker.finish(&work, Access::Read);
-        tracker.begin_cpu(Access::Write, expired()).unwrap();
-    }
-
-    #[test]
-    fn a_command_buffer_knows_its_own_uses() {
-        let tracker = Tracker::default();
-        assert!(!tracker.is_recorded_by(7, Access::Read));
-        tracker.record(7, Access::Read).unwrap();
-        assert!(tracker.is_recorded_by(7, Access::Read));
-        assert!(!tracker.is_recorded_by(7, Access::Write));
-        assert!(!tracker.is_recorded_by(8, Access::Read));
-        tracker.record(7, Access::Write).unwrap();
-        let held = tracker.lock(); // Whoever took the lock now would hang.
-        assert!(
-            tracker.is_recorded_by(7, Access::Read) && tracker.is_recorded_by(7, Access::Write)
-        );
-        drop(held);
-        tracker.discard(7, Access::Read);
-        tracker.discard(7, Access::Write);
-        assert!(!tracker.is_recorded_by(7, Access::Read));
-        tracker.begin_cpu(Access::Write, expired()).unwrap();
-    }
-}
+mod tests;
