@@ -284,12 +284,13 @@ impl CommandBuffer {
         if let Err(error) = committed {
             // After an exception nobody knows whether the work runs. Its completion, or the end of the command buffer,
             // then releases the buffers. After other errors, nothing was committed.
-            if !matches!(error, Error::Internal(_)) {
-                completion.release();
+            match error {
+                Error::Internal(_) => loans.committed(None),
+                _ => completion.release(),
             }
             return Err(error);
         }
-        loans.committed(handle.as_ptr());
+        loans.committed(Some(handle.as_ptr()));
         Ok(Submission::new(handle, completion, queue, position))
     }
 }

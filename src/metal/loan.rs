@@ -45,7 +45,8 @@ enum Stage {
     Recorded,
     Running {
         position: QueuePosition,
-        /// `None` until the commit has succeeded.
+        is_committed: bool,
+        /// `None` until the commit has succeeded, and for one that has raised an exception.
         commands: Option<Committed>,
         is_overdue: bool,
     },
@@ -91,18 +92,26 @@ impl LoanState {
             tracker.start(position, self.access);
             *stage = Stage::Running {
                 position: position.clone(),
+                is_committed: false,
                 commands: None,
                 is_overdue: false,
             };
         }
     }
 
-    /// The command buffer has been committed.
-    pub(crate) fn committed(&self, raw: *mut sys::mtb_command_buffer) {
+    /// The commit has returned: Metal has the work, or, without a command buffer, may have it.
+    pub(crate) fn committed(&self, raw: Option<*mut sys::mtb_command_buffer>) {
         // SAFETY: the command buffer is live. Retaining it fails for NULL only.
-        let retained = unsafe { create(|_| sys::mtb_command_buffer_retain(raw)) };
-        if let Stage::Running { commands, .. } = &mut *self.lock() {
-            *commands = retained.ok().map(Committed);
+        let retain = |raw| unsafe { create(|_| sys::mtb_command_buffer_retain(raw)) };
+        let retained = raw.and_then(|raw| retain(raw).ok()).map(Committed);
+        if let Stage::Running {
+            is_committed,
+            commands,
+            ..
+        } = &mut *self.lock()
+        {
+            *is_committed = true;
+            *commands = retained;
         }
     }
 
@@ -125,6 +134,7 @@ impl LoanState {
             position,
             commands,
             is_overdue,
+            ..
         } = stage
         {
             let tracker = self.buffer.inner().tracker();
@@ -167,12 +177,17 @@ impl Loan {
         self.contents
     }
 
-    /// Whether the command buffer has been committed.
+    /// Whether the command buffer is still being recorded.
+    pub fn is_recorded(&self) -> bool {
+        matches!(&*self.state.lock(), Stage::Recorded)
+    }
+
+    /// Whether the commit of the command buffer has returned. If it has raised an exception, nobody knows whether the work runs.
     pub fn is_committed(&self) -> bool {
         matches!(
             &*self.state.lock(),
             Stage::Running {
-                commands: Some(_),
+                is_committed: true,
                 ..
             }
         )

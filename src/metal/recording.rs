@@ -184,8 +184,8 @@ impl Drop for Recording {
 pub(crate) struct Loans(Vec<Arc<LoanState>>);
 
 impl Loans {
-    /// Metal has the command buffer.
-    pub(crate) fn committed(self, commands: *mut sys::mtb_command_buffer) {
+    /// The commit has returned: Metal has the work, or, without a command buffer, may have it.
+    pub(crate) fn committed(self, commands: Option<*mut sys::mtb_command_buffer>) {
         for loan in self.0 {
             loan.committed(commands);
         }

@@ -1,40 +1,18 @@
 //! The operations of a [`Communicator`] on buffers, each in two forms: by a command buffer of its own, and within one.
 
-use std::ops::Range;
-use std::sync::Arc;
-use std::sync::mpsc::Sender;
-
 use metal_bridge::devices::Combine;
-use metal_bridge::{CommandBuffer, CommandQueue, Loan};
+use metal_bridge::{CommandBuffer, CommandQueue};
 
 use crate::communicator::Communicator;
 use crate::elements::Elements;
-use crate::engine::Command;
 use crate::error::{Error, Result};
 use crate::exchange::Exchange;
 use crate::header::{Header, IN_BUFFER, Kind};
-use crate::operation::{Operation, Region};
-use crate::progress::{Progress, READY};
+use crate::plan::{Plan, Use};
 use crate::sums::combines;
 
 /// The most parts of an operation.
 const PARTS: usize = 64;
-
-/// What an operation does with a buffer.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Use {
-    Reads,
-    Writes,
-}
-
-/// An operation before it is encoded.
-struct Plan<'p, 'b> {
-    function: &'static str,
-    header: Header,
-    whole: (&'p Elements<'b>, Use),
-    own: Option<(&'p Elements<'b>, Use)>,
-    parts: usize,
-}
 
 /// Each operation has two forms.
 ///
@@ -347,109 +325,6 @@ impl Communicator {
         let exchange = encode(&mut commands)?;
         exchange.encode_wait(&mut commands, exchange.parts() - 1)?;
         Ok(exchange.with_submission(commands.commit()?))
-    }
-
-    fn encode(&self, commands: &mut CommandBuffer, plan: Plan<'_, '_>) -> Result<Exchange> {
-        let Plan {
-            function,
-            header,
-            whole: (whole, used),
-            own,
-            parts,
-        } = plan;
-        whole.bytes(function)?;
-        let spans = (0..parts).map(|part| whole.part(part, parts).bytes(function));
-        let spans = spans.collect::<Result<Vec<_>>>()?;
-        let own_bytes = own.map(|(own, _)| own.bytes(function)).transpose()?;
-        let whole_loan = lend(commands, whole, used)?;
-        let own_loan = own
-            .map(|(own, used)| lend(commands, own, used))
-            .transpose()?;
-        let own_region = own_loan.clone().zip(own_bytes).map(region);
-
-        let event = commands.device().new_shared_event()?;
-        let loans: Vec<Arc<Loan>> = [whole_loan.clone()].into_iter().chain(own_loan).collect();
-        let name = Header {
-            data_type: Some(whole.data_type),
-            count: whole.len(),
-            ..header.clone()
-        };
-        let progress = Progress::new(name.to_string(), parts, Some(event.clone()), &loans);
-        let progress = Arc::new(progress);
-        let ids = self.ids(parts);
-        let (ready, numbers) = (self.commands(), ids.clone());
-        event.notify(READY, move |_| {
-            // If the MPI thread has ended, so have the operations.
-            let _ = ready.send(Command::Ready(numbers));
-        })?;
-        commands.encode_signal_event(&event, READY)?;
-        for (part, (id, span)) in ids.clone().zip(spans).enumerate() {
-            let ordinal = match header.kind.is_pairwise() {
-                true => 0,
-                false => self.group.next_ordinal(),
-            };
-            self.start(Operation {
-                id,
-                group: self.group.clone(),
-                header: Header {
-                    ordinal,
-                    data_type: Some(whole.data_type),
-                    count: span.len() / whole.data_type.size(),
-                    ..header.clone()
-                },
-                whole: Some(region((whole_loan.clone(), span))),
-                own: own_region.clone(),
-                split: None,
-                timeout: self.current_timeout(),
-                progress: progress.clone(),
-                part,
-                is_ready: false,
-            });
-        }
-        let watch = Watch {
-            ids,
-            commands: Some(self.commands()),
-        };
-        commands.add_completed_handler(move |_| watch.disarm());
-        Ok(Exchange::new(progress))
-    }
-}
-
-/// Tells the MPI thread if the command buffer is dropped.
-struct Watch {
-    ids: Range<u64>,
-    commands: Option<Sender<Command>>,
-}
-
-impl Watch {
-    /// The command buffer has run.
-    fn disarm(mut self) {
-        self.commands = None;
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        if let Some(commands) = &self.commands {
-            // If the MPI thread has ended, so have the operations.
-            let _ = commands.send(Command::Dropped(self.ids.clone()));
-        }
-    }
-}
-
-fn lend(commands: &mut CommandBuffer, elements: &Elements<'_>, used: Use) -> Result<Arc<Loan>> {
-    let loan = match used {
-        Use::Reads => commands.lend_to_read(elements.buffer),
-        Use::Writes => commands.lend_to_write(elements.buffer),
-    };
-    Ok(Arc::new(loan?))
-}
-
-fn region((loan, bytes): (Arc<Loan>, Range<usize>)) -> Region {
-    Region {
-        loan,
-        offset: bytes.start,
-        length: bytes.len(),
     }
 }
 

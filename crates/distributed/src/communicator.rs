@@ -187,10 +187,10 @@ impl Communicator {
         let _ = self.world.commands.send(Command::Abort(reason.to_owned()));
     }
 
-    /// The header of the next operation of all ranks.
-    pub(crate) fn header(&self, kind: Kind) -> Header {
+    /// The header of the next call of all ranks' CPUs.
+    fn header(&self, kind: Kind) -> Header {
         Header {
-            ordinal: self.group.next_ordinal(),
+            ordinal: self.group.next_call(),
             ..Header::new(kind)
         }
     }

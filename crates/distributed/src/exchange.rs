@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use metal_bridge::{CommandBuffer, Submission};
 
 use crate::error::{Error, Result};
-use crate::progress::{Progress, READY};
+use crate::progress::Progress;
 
 /// An operation of several ranks on its way. It is a [`Future`] of its result, for any executor. Dropping it leaves the operation
 /// running.
@@ -56,7 +56,7 @@ impl Exchange {
                 message: format!("there is no part {part}: the operation has {parts}"),
             });
         };
-        Ok(commands.encode_wait_for_event(event, READY + 1 + part as u64)?)
+        Ok(commands.encode_wait_for_event(event, part as u64 + 1)?)
     }
 
     /// Waits until all parts have ended.

@@ -47,6 +47,11 @@ impl Kind {
         matches!(self, Kind::Send | Kind::Receive)
     }
 
+    /// Whether it is a call of the CPU, not ordered with those of queues.
+    pub(crate) fn is_of_host(self) -> bool {
+        matches!(self, Kind::World | Kind::Barrier | Kind::Split)
+    }
+
     fn name(self) -> &'static str {
         match self {
             Kind::World => "world",
@@ -70,7 +75,7 @@ pub(crate) struct Header {
     pub(crate) combine: Option<Combine>,
     /// The rank that a broadcast comes from, or the other rank of a pair: of the world.
     pub(crate) root: usize,
-    /// How many operations of all ranks the communicator had before.
+    /// How many operations of all ranks the communicator had before: of queues, or of the CPU.
     pub(crate) ordinal: u64,
     /// Elements of the whole.
     pub(crate) count: usize,
@@ -215,10 +220,11 @@ impl fmt::Display for Header {
             Kind::Send => write!(f, " to rank {}", self.root)?,
             _ => {}
         }
-        if !self.kind.is_pairwise() && self.kind != Kind::World {
-            write!(f, " (operation {} of the communicator)", self.ordinal)?;
+        match self.kind {
+            Kind::World | Kind::Send | Kind::Receive => Ok(()),
+            Kind::Barrier | Kind::Split => write!(f, " (call {} of the CPU)", self.ordinal),
+            _ => write!(f, " (operation {} of the communicator)", self.ordinal),
         }
-        Ok(())
     }
 }
 

@@ -42,6 +42,7 @@ mod exchange;
 mod header;
 mod library;
 mod operation;
+mod plan;
 mod progress;
 mod sums;
 

@@ -19,7 +19,9 @@ pub(crate) struct Group {
     pub(crate) members: Vec<usize>,
     /// The process's own rank in the group.
     pub(crate) index: usize,
+    /// Operations of queues so far, and of the CPU.
     ordinals: AtomicU64,
+    calls: AtomicU64,
 }
 
 impl Group {
@@ -29,6 +31,7 @@ impl Group {
             members,
             index,
             ordinals: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
         }
     }
 
@@ -36,9 +39,14 @@ impl Group {
         self.members.len()
     }
 
-    /// The number of the next operation of all ranks.
-    pub(crate) fn next_ordinal(&self) -> u64 {
-        self.ordinals.fetch_add(1, Memory::Relaxed)
+    /// The number of the next operation of all ranks on a queue, and of `count - 1` after it.
+    pub(crate) fn next_ordinals(&self, count: usize) -> u64 {
+        self.ordinals.fetch_add(count as u64, Memory::Relaxed)
+    }
+
+    /// The number of the next call of all ranks' CPUs.
+    pub(crate) fn next_call(&self) -> u64 {
+        self.calls.fetch_add(1, Memory::Relaxed)
     }
 }
 

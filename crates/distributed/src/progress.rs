@@ -9,7 +9,15 @@ use metal_bridge::{Loan, SharedEvent};
 
 use crate::error::{Error, Result};
 
-/// The value of an operation's event when its data is there. That plus the number of parts that have ended is the value later.
+/// The events of an operation in a command buffer. They are two, since the GPU sets its own to a value even if that is less.
+pub(crate) struct Events {
+    /// What the GPU signals when the data is there.
+    pub(crate) ready: SharedEvent,
+    /// Its value is the number of parts that have ended.
+    pub(crate) ended: SharedEvent,
+}
+
+/// The value of an operation's event when its data is there.
 pub(crate) const READY: u64 = 1;
 
 /// How long a wait lasts before it looks whether it could end.
@@ -17,8 +25,8 @@ const LOOK_AFTER: Duration = Duration::from_millis(200);
 
 pub(crate) struct Progress {
     operation: String,
-    /// What the command buffer waits for; `None` for operations of the host.
-    event: Option<SharedEvent>,
+    /// `None` for operations of the host.
+    events: Option<Events>,
     /// Empty for operations of the host.
     loans: Vec<Weak<Loan>>,
     recorder: ThreadId,
@@ -35,12 +43,12 @@ impl Progress {
     pub(crate) fn new(
         operation: String,
         parts: usize,
-        event: Option<SharedEvent>,
+        events: Option<Events>,
         loans: &[Arc<Loan>],
     ) -> Progress {
         Progress {
             operation,
-            event,
+            events,
             loans: loans.iter().map(Arc::downgrade).collect(),
             recorder: thread::current().id(),
             state: Mutex::new(State {
@@ -60,8 +68,9 @@ impl Progress {
         &self.operation
     }
 
+    /// The event that the GPU waits for.
     pub(crate) fn event(&self) -> Option<&SharedEvent> {
-        self.event.as_ref()
+        self.events.as_ref().map(|events| &events.ended)
     }
 
     pub(crate) fn parts(&self) -> usize {
@@ -83,9 +92,9 @@ impl Progress {
         };
         drop(state);
         self.changed.notify_all();
-        if let Some(event) = &self.event {
+        if let Some(event) = self.event() {
             // Refused if another thread has raised it further.
-            event.set_signaled_value(READY + ended).ok();
+            event.set_signaled_value(ended).ok();
         }
         wakers.into_iter().for_each(Waker::wake);
     }
@@ -129,7 +138,7 @@ impl Progress {
     /// Refuses a wait that could never end.
     fn check_wait(&self, function: &'static str) -> Result<()> {
         for loan in self.loans.iter().filter_map(Weak::upgrade) {
-            if !loan.is_committed() && self.recorder == thread::current().id() {
+            if loan.is_recorded() && self.recorder == thread::current().id() {
                 let operation = self.operation.clone();
                 return Err(Error::Deadlock { operation });
             }

@@ -5,6 +5,8 @@
 //! seldom while nothing happens.
 
 mod active;
+mod command;
+mod meetings;
 mod messages;
 mod news;
 mod steps;
@@ -17,7 +19,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use active::{Active, Numbers};
+use active::Active;
+pub(crate) use command::Command;
+use command::Failure;
+use meetings::Numbers;
 use messages::{Leftovers, Pool};
 use news::{News, Newsroom};
 
@@ -26,18 +31,6 @@ use crate::header::Kind;
 use crate::library::Library;
 use crate::operation::Operation;
 
-/// What the MPI thread is told.
-pub(crate) enum Command {
-    Start(Box<Operation>),
-    /// The GPU has come to the operations with these numbers.
-    Ready(Range<u64>),
-    /// The command buffer of these operations will never run.
-    Dropped(Range<u64>),
-    Abort(String),
-    /// The last communicator is gone. What the thread has left to do takes this long at most.
-    Leave(Duration),
-}
-
 /// How long the thread asks without a break after something has happened.
 const BUSY: Duration = Duration::from_micros(100);
 /// The longest break while an operation is under way, and while there is none.
@@ -45,13 +38,6 @@ const LONGEST_BREAK: Duration = Duration::from_millis(1);
 const LONGEST_IDLE_BREAK: Duration = Duration::from_millis(10);
 /// How long a rank that has failed waits for the others to say that they know.
 const FAREWELL: Duration = Duration::from_secs(2);
-
-/// Why nothing goes on any more.
-#[derive(Clone)]
-struct Failure {
-    rank: usize,
-    reason: String,
-}
 
 struct Engine {
     library: Library,
@@ -386,16 +372,6 @@ impl Engine {
             Err(RecvTimeoutError::Disconnected) => {
                 self.leaves.get_or_insert_with(Instant::now);
             }
-        }
-    }
-}
-
-impl Failure {
-    fn of(&self, operation: &Operation) -> Error {
-        Error::Failed {
-            rank: self.rank,
-            operation: operation.header.to_string(),
-            reason: self.reason.clone(),
         }
     }
 }

@@ -25,7 +25,8 @@ pub(super) const NEWS: i32 = LARGEST_TAG;
 /// What a message is of an operation.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Phase {
-    Header,
+    /// Headers of queues' operations have an order of their own, and those of the CPU's calls, too: neither waits for the other.
+    Header { of_host: bool },
     /// Of the first step, or of the second.
     Data(u64),
 }
@@ -34,7 +35,7 @@ pub(super) enum Phase {
 pub(super) fn tag(context: usize, number: u64, phase: Phase) -> i32 {
     let (number, phase) = match phase {
         // MPI keeps messages of one tag in their order.
-        Phase::Header => (0, 0),
+        Phase::Header { of_host } => (0, if of_host { 3 } else { 0 }),
         Phase::Data(step) => (number % NUMBERS, 1 + step),
     };
     ((context as u64 * NUMBERS + number) * 4 + phase) as i32
