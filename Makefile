@@ -12,7 +12,7 @@ SEEDS ?= 1 2
 PARTS =
 
 # The packages that may be published, in this order.
-PUBLISHED = metal-bridge metal-bridge-llama metal-bridge-workloads metal-bridge-cli metal-cudart
+PUBLISHED = metal-bridge metal-bridge-distributed metal-bridge-llama metal-bridge-workloads metal-bridge-cli metal-cudart
 
 # `make fuzz`: the time of all fuzzers together, and their seed.
 SECONDS = 60
@@ -33,7 +33,7 @@ ON_SOFTWARE_METAL = $(if $(filter Darwin,$(shell uname -s)),,$(1))
 
 .PHONY: help demo demo-serve test check fmt lint lint-candle lint-portable doc package native sanitize sanitize-kernels sanitize-kernels-all portable standalone \
         install-software-metal uninstall-software-metal shuffle fuzz soak large foreign foreign-ggml foreign-mlx foreign-candle foreign-tinygrad foreign-naga foreign-llama foreign-torch foreign-openai bench stress \
-        setup setup-check setup-software clean platforms \
+        setup setup-check setup-software clean platforms distributed \
         install-bridge uninstall-bridge cuda-programs install-cuda-runtime uninstall-cuda-runtime page
 
 help: ## lists the targets
@@ -108,6 +108,13 @@ fuzz: setup-check ## random files, command lines, shaders and calls of the C ABI
 
 soak: setup-check ## the suites of SUITES, TIMES times with all cores busy: what depends on time fails (not in CI: hours)
 	scripts/soak $(TIMES) $(SUITES)
+
+# Not among the stages of `make test`, since it needs an MPI library.
+distributed: setup ## collectives of several processes under mpirun (needs MPI: scripts/setup distributed)
+	@scripts/setup distributed
+	cargo clippy --package metal-bridge-distributed --features mpi --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --package metal-bridge-distributed --features mpi
+	scripts/mpi-tests
 
 large: setup ## operations on more than 2^31 and 2^32 elements (not in CI: half an hour, and 9 GiB of memory)
 	cargo test --test ops -- --ignored --test-threads=1 tensor::large

@@ -290,7 +290,7 @@ impl CommandBuffer {
             }
             return Err(error);
         }
-        loans.committed(Some(handle.as_ptr()));
+        loans.committed(Some(&handle));
         Ok(Submission::new(handle, completion, queue, position))
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::access::Access;
 use super::buffer::{Buffer, StorageMode};
-use super::handle::{Handle, create};
+use super::handle::Handle;
 use super::process::is_forked;
 use super::slots::QueuePosition;
 use super::wait::WaitError;
@@ -100,10 +100,7 @@ impl LoanState {
     }
 
     /// The commit has returned: Metal has the work, or, without a command buffer, may have it.
-    pub(crate) fn committed(&self, raw: Option<*mut sys::mtb_command_buffer>) {
-        // SAFETY: the command buffer is live. Retaining it fails for NULL only.
-        let retain = |raw| unsafe { create(|_| sys::mtb_command_buffer_retain(raw)) };
-        let retained = raw.and_then(|raw| retain(raw).ok()).map(Committed);
+    pub(crate) fn committed(&self, handle: Option<&Handle<sys::mtb_command_buffer>>) {
         if let Stage::Running {
             is_committed,
             commands,
@@ -111,7 +108,7 @@ impl LoanState {
         } = &mut *self.lock()
         {
             *is_committed = true;
-            *commands = retained;
+            *commands = handle.map(|handle| Committed(handle.retain()));
         }
     }
 

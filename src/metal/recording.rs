@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::access::{Access, Conflict, Tracker};
 use super::buffer::{Buffer, BufferInner};
+use super::handle::Handle;
 use super::loan::LoanState;
 use super::slots::QueuePosition;
 use crate::error::{Error, Result};
@@ -185,7 +186,7 @@ pub(crate) struct Loans(Vec<Arc<LoanState>>);
 
 impl Loans {
     /// The commit has returned: Metal has the work, or, without a command buffer, may have it.
-    pub(crate) fn committed(self, commands: Option<*mut sys::mtb_command_buffer>) {
+    pub(crate) fn committed(self, commands: Option<&Handle<sys::mtb_command_buffer>>) {
         for loan in self.0 {
             loan.committed(commands);
         }

@@ -26,6 +26,15 @@ impl<T: Object> Handle<T> {
     }
 }
 
+impl Handle<mtb_command_buffer> {
+    /// Another reference to the command buffer.
+    pub fn retain(&self) -> Handle<mtb_command_buffer> {
+        // SAFETY: the object is live.
+        unsafe { mtb_command_buffer_retain(self.as_ptr()) };
+        Handle(self.0)
+    }
+}
+
 impl<T: Object> Drop for Handle<T> {
     fn drop(&mut self) {
         // SAFETY: the handle owns its reference, and nothing can use it after the drop.

@@ -15,6 +15,7 @@ mod functions;
 mod indirect;
 mod leaks;
 mod library;
+mod loans;
 mod no_copy;
 
 use std::sync::LazyLock;

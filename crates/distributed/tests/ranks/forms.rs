@@ -268,7 +268,7 @@ fn waits_that_cannot_end_are_refused(ranks: &Ranks) {
 
     // A host function before it, which waits for it.
     let (sender, result) = std::sync::mpsc::channel();
-    let (go, gate) = std::sync::mpsc::channel();
+    let (opener, gate) = std::sync::mpsc::channel();
     let function = move || {
         let exchange: metal_bridge_distributed::Exchange = gate.recv().unwrap();
         sender.send(exchange.wait().unwrap_err()).unwrap();
@@ -276,7 +276,7 @@ fn waits_that_cannot_end_are_refused(ranks: &Ranks) {
     };
     let function = ranks.queue.call_host_function(function).unwrap();
     let work = commands.commit().unwrap();
-    go.send(exchange).unwrap();
+    opener.send(exchange).unwrap();
     let error = result.recv_timeout(LONG).unwrap();
     assert!(
         matches!(error, Error::Metal(MetalError::Deadlock(_))),

@@ -226,18 +226,15 @@ impl<'r> Sequence<'r> {
                 self.memory[buffer][rank][bytes.clone()].copy_from_slice(&result);
             }
         }
-        let elements = |buffers: &[Buffer]| (buffers[buffer].clone(), range.clone());
         self.exchange(
             |ranks, buffers| {
-                let (buffer_, range) = elements(buffers);
-                let elements = Elements::new(&buffer_, range, TYPES[buffer]);
+                let elements = Elements::new(&buffers[buffer], range.clone(), TYPES[buffer]);
                 communicator
                     .all_reduce(&ranks.queue, &elements, combine)
                     .unwrap()
             },
             |commands, buffers| {
-                let (buffer_, range) = elements(buffers);
-                let elements = Elements::new(&buffer_, range, TYPES[buffer]);
+                let elements = Elements::new(&buffers[buffer], range.clone(), TYPES[buffer]);
                 communicator
                     .encode_all_reduce(commands, &elements, combine, parts)
                     .unwrap()
@@ -273,18 +270,17 @@ impl<'r> Sequence<'r> {
             .iter_mut()
             .for_each(|memory| memory[bytes.clone()].copy_from_slice(&all));
         let (world, own) = (&self.ranks.world, parts[self.ranks.rank()].clone());
-        let elements = |buffers: &'_ [Buffer]| buffers[buffer].clone();
         self.exchange(
             |ranks, buffers| {
-                let memory = elements(buffers);
-                let own = Elements::new(&memory, own.clone(), TYPES[buffer]);
-                let all = Elements::new(&memory, whole.clone(), TYPES[buffer]);
+                let memory = &buffers[buffer];
+                let own = Elements::new(memory, own.clone(), TYPES[buffer]);
+                let all = Elements::new(memory, whole.clone(), TYPES[buffer]);
                 world.all_gather(&ranks.queue, &own, &all).unwrap()
             },
             |commands, buffers| {
-                let memory = elements(buffers);
-                let own = Elements::new(&memory, own.clone(), TYPES[buffer]);
-                let all = Elements::new(&memory, whole.clone(), TYPES[buffer]);
+                let memory = &buffers[buffer];
+                let own = Elements::new(memory, own.clone(), TYPES[buffer]);
+                let all = Elements::new(memory, whole.clone(), TYPES[buffer]);
                 world.encode_all_gather(commands, &own, &all).unwrap()
             },
         );
@@ -307,20 +303,19 @@ impl<'r> Sequence<'r> {
             start = end;
         }
         let (world, own) = (&self.ranks.world, parts[self.ranks.rank()].clone());
-        let elements = |buffers: &'_ [Buffer]| buffers[buffer].clone();
         self.exchange(
             |ranks, buffers| {
-                let memory = elements(buffers);
-                let own = Elements::new(&memory, own.clone(), TYPES[buffer]);
-                let all = Elements::new(&memory, whole.clone(), TYPES[buffer]);
+                let memory = &buffers[buffer];
+                let own = Elements::new(memory, own.clone(), TYPES[buffer]);
+                let all = Elements::new(memory, whole.clone(), TYPES[buffer]);
                 world
                     .reduce_scatter(&ranks.queue, &all, &own, combine)
                     .unwrap()
             },
             |commands, buffers| {
-                let memory = elements(buffers);
-                let own = Elements::new(&memory, own.clone(), TYPES[buffer]);
-                let all = Elements::new(&memory, whole.clone(), TYPES[buffer]);
+                let memory = &buffers[buffer];
+                let own = Elements::new(memory, own.clone(), TYPES[buffer]);
+                let all = Elements::new(memory, whole.clone(), TYPES[buffer]);
                 world
                     .encode_reduce_scatter(commands, &all, &own, combine)
                     .unwrap()
