@@ -168,7 +168,10 @@ impl CommandBuffer {
     }
 
     fn lend(&mut self, function: &'static str, buffer: &Buffer, access: Access) -> Result<Loan> {
-        Loan::new(function, self.recording.lend(function, buffer, access)?)
+        // Before anything is noted: a refusal leaves no use behind.
+        let contents = Loan::contents_of(function, buffer)?;
+        let state = self.recording.lend(function, buffer, access)?;
+        Ok(Loan::new(state, contents))
     }
 
     /// Lets the GPU raise `event` to `value` once the work recorded so far is done (`encodeSignalEvent:value:`).

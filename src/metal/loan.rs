@@ -19,7 +19,8 @@ use crate::sys;
 ///
 /// The command buffer uses the buffer, as if a kernel did. The loan prolongs this use: until the loan is dropped, the buffer lives and
 /// CPU access that conflicts is refused or waits, even if the command buffer has failed meanwhile. Only a command buffer that is never
-/// committed ends its loans by itself.
+/// committed ends its loans by itself. So access that conflicts with a forgotten loan (`mem::forget`), or with one that the
+/// waiting thread holds, waits for ever.
 ///
 /// A loan gives no access in safe code: [`contents`](Loan::contents) is a raw pointer. Like all GPU work, what other queues
 /// do with the bytes meanwhile is not kept out.
@@ -145,22 +146,24 @@ impl LoanState {
 }
 
 impl Loan {
-    pub(crate) fn new(function: &'static str, state: Arc<LoanState>) -> Result<Loan> {
-        let buffer = &state.buffer;
+    pub(crate) fn new(state: Arc<LoanState>, contents: NonNull<u8>) -> Loan {
+        Loan { state, contents }
+    }
+
+    /// Where the bytes of a buffer begin that can be lent.
+    pub(crate) fn contents_of(function: &'static str, buffer: &Buffer) -> Result<NonNull<u8>> {
         let contents = match buffer.storage_mode() {
             StorageMode::Shared => buffer.address(),
             // The CPU's copy of a managed buffer is not what the GPU sees.
             StorageMode::Managed | StorageMode::Private => None,
         };
-        let Some(contents) = contents else {
+        contents.ok_or_else(|| {
             let message = format!(
                 "{} is not one that CPU and GPU both see: only shared buffers can be lent",
                 buffer.describe()
             );
-            state.end();
-            return Err(Error::NotVisible(Failure::new(function, message)));
-        };
-        Ok(Loan { state, contents })
+            Error::NotVisible(Failure::new(function, message))
+        })
     }
 
     /// The buffer.

@@ -47,7 +47,7 @@ impl Ops {
     /// `y[r, h] = softmax(scale * q[r, h] . keys) . values` over the positions that row r sees. A window or a cap of the shape
     /// limits these positions or the scores. `table` names the text's pages ([`KvCache`]). `q` and `y` are `[rows, heads, head_size]` of f32. Query heads share the cache's heads in groups (Ainslie et al. 2023,
     /// arXiv:2305.13245). The cache has to hold the rows' own positions already ([`Ops::kv_append`]). Kernels
-    /// `attention_vector_*` for few rows (`attention_rows_*` on a device that runs lanes one after another), `attention_tile_*` (on
+    /// `attention_vector_*` for few rows (`attention_in_turn_*` on a device that runs lanes one after another), `attention_tile_*` (on
     /// simdgroup matrices) for many.
     ///
     /// One pass with an online softmax (Milakov and Gimelshein 2018, arXiv:1805.02867; Dao et al. 2022, arXiv:2205.14135):
@@ -176,7 +176,7 @@ impl Ops {
         let plan = tile.unwrap_or_else(|| {
             let keys = (past + rows).min(window.unwrap_or(usize::MAX));
             match self.lanes {
-                LaneExecution::InTurn => Plan::rows(element, head_size, rows),
+                LaneExecution::InTurn => Plan::in_turn(element, head_size, rows),
                 LaneExecution::Lockstep => Plan::vector(element, head_size, rows, keys),
             }
         });
@@ -277,15 +277,15 @@ impl Plan {
         }
     }
 
-    /// `attention_rows.metal`: each threadgroup is one lane, which computes one row.
-    fn rows(element: KvElement, head_size: usize, rows: usize) -> Plan {
+    /// `attention_in_turn.metal`: each threadgroup is one lane, which computes one row.
+    fn in_turn(element: KvElement, head_size: usize, rows: usize) -> Plan {
         let function = match element {
-            KvElement::F32 => "attention_rows_f32",
-            KvElement::F16 => "attention_rows_f16",
-            KvElement::Q8_0 => "attention_rows_q8_0",
+            KvElement::F32 => "attention_in_turn_f32",
+            KvElement::F16 => "attention_in_turn_f16",
+            KvElement::Q8_0 => "attention_in_turn_q8_0",
         };
         Plan {
-            kernel: KernelName::new(Shader::AttentionRows, function)
+            kernel: KernelName::new(Shader::AttentionInTurn, function)
                 .with(Constant::Uint(0, head_size as u32)),
             shared_floats: 0,
             groups: rows,

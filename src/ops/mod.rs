@@ -7,7 +7,7 @@
 //! | embedding rows | [`Ops::embed`], [`Ops::embed_scaled`] | `embed.metal` |
 //! | RMS norm, also with a residual added first, or added to a residual | [`Ops::rms_norm`], [`Ops::add_rms_norm`], [`Ops::rms_norm_add`] | `norm.metal` |
 //! | rotary embedding | [`Ops::rope`], [`rope_frequencies`] | `rope.metal` |
-//! | attention over a KV cache | [`Ops::kv_append`], [`Ops::attention`], [`Ops::attention_with_sinks`] | `kv_cache.metal`, `attention_vector.metal`, `attention_tile.metal` |
+//! | attention over a KV cache | [`Ops::kv_append`], [`Ops::attention`], [`Ops::attention_with_sinks`] | `kv_cache.metal`, `attention_in_turn.metal`, `attention_vector.metal`, `attention_tile.metal` |
 //! | mixtures of experts: the choice, the products, the sum | [`Ops::choose_experts`], [`Ops::linear_chosen`], [`Ops::mix_experts`] | `experts.metal`, `matvec.metal`, `matvec_blocks.metal` |
 //! | gates of SiLU and GELU; soft caps | [`Ops::gate`], [`Ops::silu_multiply`], [`Ops::soft_cap`] | `gate.metal` |
 //! | functions of one tensor, of two, comparisons, for all types and strides | [`Ops::unary`], [`Ops::binary`], [`Ops::compare`] | `tensor/unary.metal`, `tensor/binary.metal` |

@@ -40,7 +40,7 @@ macro_rules! shaders {
 
 shaders! {
     Argmax "argmax.metal"
-    AttentionRows "attention_rows.metal"
+    AttentionInTurn "attention_in_turn.metal"
     AttentionTile "attention_tile.metal"
     AttentionVector "attention_vector.metal"
     Binary "tensor/binary.metal"

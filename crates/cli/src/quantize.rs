@@ -43,9 +43,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
+    // Nobody may read the file while it is written who may not read the one that it replaces.
+    let mode = (replaced.as_ref()).map_or(0o666, |file| file.permissions().mode() & 0o600);
     let mut file = tempfile::Builder::new()
         .prefix(".quantize-")
-        .permissions(Permissions::from_mode(0o666))
+        .permissions(Permissions::from_mode(mode))
         .tempfile_in(folder)
         .map_err(|error| at(output, &error))?;
     let mut buffered = BufWriter::with_capacity(1 << 20, file.as_file_mut());

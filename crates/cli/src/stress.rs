@@ -32,18 +32,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let duration = Duration::from_secs(arguments.seconds);
     let mut out = io::stdout().lock();
     if let Some(threads) = arguments.transfers {
-        writeln!(out, "transfers of {threads} threads on {}", device.name())?;
+        let title = writeln!(out, "transfers of {threads} threads on {}", device.name());
+        unless_closed(title)?;
         let report = stress::transfers(&device, threads.into(), duration)?;
         unless_closed(writeln!(out, "{}", report.statistics))?;
         return conclude(&mut out, report.rounds, &report.failures);
     }
-    writeln!(out, "Q, K and V projections on {}", device.name())?;
-    writeln!(
+    unless_closed(writeln!(out, "Q, K and V projections on {}", device.name()))?;
+    let mut written = writeln!(
         out,
         "{:>8} {:>8} {:>13} {:>13} {:>10}  live objects",
         "seconds", "rounds", "GPU memory", "heap", "deviation"
-    )?;
-    let mut written = Ok(());
+    );
     let mut last = None;
     let report = stress::run(&device, duration, |sample| {
         if last.is_none_or(|last| sample.elapsed >= last + INTERVAL) && written.is_ok() {

@@ -63,6 +63,8 @@ struct World {
     /// Gets an error when the thread has ended.
     ended: Mutex<Receiver<()>>,
     next_id: AtomicU64,
+    /// Held during a split.
+    splits: Mutex<()>,
     timeout: Arc<Mutex<Option<Duration>>>,
 }
 
@@ -105,6 +107,7 @@ impl Communicator {
                 thread: thread.thread().id(),
                 ended: Mutex::new(ended),
                 next_id: AtomicU64::new(0),
+                splits: Mutex::new(()),
                 timeout: timeout.clone(),
             }),
             timeout,
@@ -139,7 +142,7 @@ impl Communicator {
         *self.timeout.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits, on the CPU, until all ranks have called this. Queues are not waited for.
+    /// Waits, on the CPU, until all ranks have called this. It does not wait for queues, whatever was committed to them before.
     ///
     /// A header from each rank to each (`MPI_Isend`, `MPI_Irecv`).
     ///
@@ -162,6 +165,13 @@ impl Communicator {
     ///
     /// Those between [ranks](Error); [`Error::Unsupported`] for the 64th communicator that is made so.
     pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Communicator>> {
+        if thread::current().id() == self.world.thread {
+            let operation = "split".to_owned();
+            return Err(Error::Deadlock { operation });
+        }
+        // Two splits at once would agree on one number for both new communicators.
+        let splits = &self.world.splits;
+        let _one = splits.lock().unwrap_or_else(PoisonError::into_inner);
         let header = Header {
             color: color.map_or(-1, i64::from),
             key: key.into(),
@@ -178,7 +188,7 @@ impl Communicator {
         }))
     }
 
-    /// Tells all ranks of the world that this one cannot go on, and why (511 bytes of it at most). All operations under way in any
+    /// Tells all ranks of the world that this one cannot go on, and why (492 bytes of it at most). All operations under way in any
     /// process, and all later ones, end with [`Error::Failed`], which names this rank and the reason. Buffers and queues can go on.
     ///
     /// Unlike `MPI_Abort`, this ends no process.

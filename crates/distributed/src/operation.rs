@@ -119,10 +119,13 @@ impl Operation {
         self.loans().all(|loan| loan.is_committed())
     }
 
-    /// Whether the GPU reaches this one earlier, on the same queue.
+    /// Whether the GPU reaches this one earlier, on the same queue. Calls of the CPU come before later ones, and have no order with
+    /// queues: all else that such a call is to come after may itself wait for the call.
     pub(crate) fn is_before(&self, other: &Operation) -> bool {
-        let (Some(own), Some(others)) = (self.loans().next(), other.loans().next()) else {
-            return self.id < other.id;
+        let (own, others) = match (self.loans().next(), other.loans().next()) {
+            (Some(own), Some(others)) => (own, others),
+            (None, None) => return self.id < other.id,
+            _ => return false,
         };
         match own.order(others) {
             None => false,

@@ -1,5 +1,7 @@
 //! [`Progress`]: how far the parts of an operation have come, as the MPI thread tells and others ask.
 
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::thread::{self, ThreadId};
@@ -22,6 +24,15 @@ pub(crate) const READY: u64 = 1;
 
 /// How long a wait lasts before it looks whether it could end.
 const LOOK_AFTER: Duration = Duration::from_millis(200);
+
+thread_local! {
+    static IS_MPI_THREAD: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Says that this is the thread on which all operations end: a wait on it would last for ever.
+pub(crate) fn become_mpi_thread() {
+    IS_MPI_THREAD.set(true);
+}
 
 pub(crate) struct Progress {
     operation: String,
@@ -96,7 +107,10 @@ impl Progress {
             // Refused if another thread has raised it further.
             event.set_signaled_value(ended).ok();
         }
-        wakers.into_iter().for_each(Waker::wake);
+        for waker in wakers {
+            // A panic of a waker is its executor's matter. MPI may be at work in memory that an unwinding thread would free.
+            let _ = panic::catch_unwind(AssertUnwindSafe(|| waker.wake()));
+        }
     }
 
     /// How a part ended, if it has.
@@ -135,8 +149,18 @@ impl Progress {
         }
     }
 
+    /// Whether the GPU has come to the operation; one of the host has come when it is called.
+    pub(crate) fn has_come(&self) -> bool {
+        let events = self.events.as_ref();
+        events.is_none_or(|events| events.ready.signaled_value() >= READY)
+    }
+
     /// Refuses a wait that could never end.
     fn check_wait(&self, function: &'static str) -> Result<()> {
+        if IS_MPI_THREAD.get() {
+            let operation = self.operation.clone();
+            return Err(Error::Deadlock { operation });
+        }
         for loan in self.loans.iter().filter_map(Weak::upgrade) {
             if loan.is_recorded() && self.recorder == thread::current().id() {
                 let operation = self.operation.clone();
@@ -152,7 +176,8 @@ impl Progress {
         let waker = waker.clone();
         let mut state = self.lock();
         let result = state.result();
-        if result.is_none() {
+        let is_known = state.wakers.iter().any(|known| known.will_wake(&waker));
+        if result.is_none() && !is_known {
             state.wakers.push(waker);
         }
         result

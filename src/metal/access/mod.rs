@@ -4,7 +4,8 @@
 //! buffers. A use is *recorded* from the binding of the buffer until the commit, and *running* from there until the
 //! command buffer has completed. Reading goes with reading; writing goes with nothing of the other side.
 //!
-//! CPU access waits for a running use that conflicts with it, since that use ends by itself. A conflict with a
+//! CPU access waits for a running use that conflicts with it, since that use ends by itself (a loan's, in `loan.rs`, when the loan is
+//! dropped, and a loan that nobody can end is refused as overdue). A conflict with a
 //! recorded use or with a guard is refused: only the caller can end those, so a wait could last for ever. A conflict
 //! with a running use is refused too if the use does not end while this thread waits: if this thread is in a
 //! completion handler or a host function of the use's queue, or if the use comes after a command buffer that this

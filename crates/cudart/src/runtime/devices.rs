@@ -52,10 +52,19 @@ pub(crate) fn all() -> &'static [Device] {
 fn find() -> Outcome<Vec<Device>> {
     // SAFETY: takes nothing and may be called from any thread.
     let count = unsafe { sys::mtb_device_count() };
-    let mut handles = (0..count)
+    let mut handles = Vec::new();
+    let mut failure = None;
+    for index in 0..count {
         // SAFETY: returns an owned device, or NULL and an owned error.
-        .map(|index| unsafe { create(|error| sys::mtb_device_create_at(index, error)) })
-        .collect::<Result<Vec<_>, _>>()?;
+        match unsafe { create(|error| sys::mtb_device_create_at(index, error)) } {
+            Ok(handle) => handles.push(handle),
+            Err(error) => failure = Some(error),
+        }
+    }
+    // A device that cannot be had hides no other.
+    if let Some(error) = failure.filter(|_| handles.is_empty()) {
+        return Err(error.into());
+    }
     if handles.is_empty() {
         // SAFETY: as above.
         match unsafe { create(|error| sys::mtb_device_create_default(error)) } {

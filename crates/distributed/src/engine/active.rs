@@ -12,6 +12,8 @@ use crate::operation::Operation;
 
 pub(super) struct Active {
     pub(super) operation: Operation,
+    /// How many operations of its context had begun with it.
+    pub(super) order: u64,
     meetings: Meetings,
     /// In the order of the group, once all have come.
     others: Vec<Other>,
@@ -26,12 +28,14 @@ impl Active {
     /// Tells all ranks of the operation that this rank has come.
     pub(super) fn begin(
         operation: Operation,
+        order: u64,
         library: &Library,
         numbers: &mut Numbers,
         pool: &mut Pool,
     ) -> (Active, Result<()>) {
         let mut active = Active {
             operation,
+            order,
             meetings: Meetings::default(),
             others: Vec::new(),
             step: None,
@@ -42,6 +46,10 @@ impl Active {
         let operation = &active.operation;
         let met = active.meetings.begin(operation, library, numbers, pool);
         (active, met)
+    }
+
+    pub(super) fn is_of(&self, context: usize) -> bool {
+        self.operation.group.context == context
     }
 
     /// Goes on as far as possible; says whether anything has happened, and how the operation has ended, if it has.

@@ -27,7 +27,7 @@ impl Pool {
     }
 
     pub(super) fn give_back(&mut self, block: Vec<u8>) {
-        if self.0.len() < KEPT {
+        if !block.is_empty() && self.0.len() < KEPT {
             self.0.push(block);
         }
     }

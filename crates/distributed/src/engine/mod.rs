@@ -30,6 +30,7 @@ use crate::error::{Error, Result};
 use crate::header::Kind;
 use crate::library::Library;
 use crate::operation::Operation;
+use crate::progress;
 
 /// How long the thread asks without a break after something has happened.
 const BUSY: Duration = Duration::from_micros(100);
@@ -39,6 +40,9 @@ const LONGEST_IDLE_BREAK: Duration = Duration::from_millis(10);
 /// How long a rank that has failed waits for the others to say that they know.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// In place of a time that no clock has.
+const FAR: Duration = Duration::from_secs(1 << 30);
+
 struct Engine {
     library: Library,
     /// Taken from the inbox while the thread had a break.
@@ -46,6 +50,8 @@ struct Engine {
     /// By their numbers.
     waiting: BTreeMap<u64, Operation>,
     active: Vec<Active>,
+    /// Operations of each context that have begun.
+    begun: BTreeMap<usize, u64>,
     leftovers: Vec<Leftovers>,
     pool: Pool,
     numbers: Numbers,
@@ -79,13 +85,17 @@ pub(crate) fn run(inbox: Receiver<Command>, started: &SyncSender<Result<(usize, 
         }
     };
     if started.send(Ok((rank, size))).is_err() {
+        // MPI receives into its memory.
+        mem::forget(news);
         return;
     }
+    progress::become_mpi_thread();
     let mut engine = Engine {
         library,
         commands: VecDeque::new(),
         waiting: BTreeMap::new(),
         active: Vec::new(),
+        begun: BTreeMap::new(),
         leftovers: Vec::new(),
         pool: Pool::default(),
         numbers: Numbers::new(),
@@ -206,21 +216,33 @@ impl Engine {
             return false;
         };
         let context = operation.group.context;
+        let begun = self.begun.get(&context).copied().unwrap_or_default();
+        let mut active = self.active.iter();
+        if active.any(|active| active.is_of(context) && begun - active.order >= steps::NUMBERS) {
+            return false;
+        }
         let mut others = self
             .waiting
             .values()
-            .filter(|other| other.group.context == context);
+            .filter(|other| other.group.context == context && other.id != id);
+        // One that the GPU has not come to is not before this one, whatever the order of the commits was meant to be.
         operation.is_committed()
-            && !others
-                .any(|other| other.id != id && other.is_committed() && other.is_before(operation))
+            && !others.any(|other| other.progress.has_come() && other.is_before(operation))
     }
 
     fn begin(&mut self, mut operation: Operation) {
         let has_failed = operation.loans().any(|loan| loan.has_failed());
         operation.header.has_failed = has_failed;
         operation.header.next_context = self.next_context;
-        let (active, begun) =
-            Active::begin(operation, &self.library, &mut self.numbers, &mut self.pool);
+        let order = self.begun.entry(operation.group.context).or_default();
+        *order += 1;
+        let (active, begun) = Active::begin(
+            operation,
+            *order,
+            &self.library,
+            &mut self.numbers,
+            &mut self.pool,
+        );
         match begun {
             Ok(()) => self.active.push(active),
             Err(error) => self.end(active, Err(error)),
@@ -249,6 +271,7 @@ impl Engine {
     }
 
     fn end(&mut self, active: Active, result: Result<()>) {
+        self.look = true;
         if active.operation.header.kind == Kind::Split && result.is_ok() {
             self.next_context = active.agreed_context() + 1;
         }
@@ -293,7 +316,7 @@ impl Engine {
 
     fn prepare_to_leave(&mut self, longest: Duration) {
         let now = Instant::now();
-        self.leaves = Some(now.checked_add(longest).unwrap_or(now + FAREWELL));
+        self.leaves = Some(now.checked_add(longest).unwrap_or(now + FAR));
         // Operations whose command buffers may never be committed.
         let open = self
             .waiting

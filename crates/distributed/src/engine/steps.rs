@@ -15,9 +15,10 @@ use crate::sums::combine;
 /// Bytes of data that go along with a header. More is sent from the buffer itself, when all ranks have come.
 pub(super) const INLINE: usize = 16 << 10;
 
-/// Contexts, and operations of two ranks that may be under way at once, that a tag tells apart.
+/// Contexts, and operations of two ranks under way, that a tag tells apart. An operation begins when all that began this many before it
+/// in its context have ended.
 pub(super) const CONTEXTS: usize = 64;
-const NUMBERS: u64 = 64;
+pub(super) const NUMBERS: u64 = 64;
 
 /// The tag of what every rank may get at any time.
 pub(super) const NEWS: i32 = LARGEST_TAG;

@@ -58,6 +58,9 @@ impl Library {
         unsafe {
             let code = ffi::MPI_Comm_set_errhandler(communicator, ffi::RSMPI_ERRORS_RETURN);
             check("MPI_Comm_set_errhandler", code)?;
+            // MPI 4 gives errors of no communicator to this one's handler.
+            let code = ffi::MPI_Comm_set_errhandler(ffi::RSMPI_COMM_SELF, ffi::RSMPI_ERRORS_RETURN);
+            check("MPI_Comm_set_errhandler", code)?;
             check("MPI_Comm_rank", ffi::MPI_Comm_rank(communicator, &mut rank))?;
             check("MPI_Comm_size", ffi::MPI_Comm_size(communicator, &mut size))?;
         }

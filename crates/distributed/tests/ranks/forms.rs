@@ -23,6 +23,7 @@ pub fn all(ranks: &Ranks) {
     waits_that_cannot_end_are_refused(ranks);
     exchanges_are_futures(ranks);
     later_buffers_may_be_committed_first(ranks);
+    barriers_wait_for_no_queue(ranks);
     arguments_are_checked(ranks);
     assert!(matches!(
         Communicator::world(),
@@ -319,6 +320,23 @@ fn later_buffers_may_be_committed_first(ranks: &Ranks) {
         .for_each(|exchange| exchange.wait_timeout(LONG).unwrap());
     all_are(&one, ranks.sum());
     all_are(&two, ranks.sum());
+}
+
+/// Operations that are committed and that the GPU has not come to, at some of the ranks.
+fn barriers_wait_for_no_queue(ranks: &Ranks) {
+    let buffer = ranks.own_buffer(100);
+    let event = ranks.device.new_shared_event().unwrap();
+    let mut commands = ranks.queue.command_buffer().unwrap();
+    commands.encode_wait_for_event(&event, 1).unwrap();
+    commands.commit().unwrap();
+    let sum = ranks
+        .world
+        .all_reduce(&ranks.queue, &floats(&buffer), Combine::Sum)
+        .unwrap();
+    ranks.world.barrier().unwrap();
+    event.set_signaled_value(1).unwrap();
+    sum.wait_timeout(LONG).unwrap();
+    all_are(&buffer, ranks.sum());
 }
 
 fn arguments_are_checked(ranks: &Ranks) {

@@ -10,6 +10,7 @@ mod model;
 mod random;
 mod ranks;
 mod speed;
+mod under_way;
 
 use std::process::ExitCode;
 
@@ -32,6 +33,7 @@ const SCENARIOS: &[Scenario] = &[
     works("random_sequences", ALL, random::sequences),
     works("forms", ALL, forms::all),
     works("mistakes", SOME, mistakes::all),
+    works("under_way", &[1, 2, 4], under_way::all),
     works("slow_ranks", SOME, failures::slow_rank),
     works("gpu_failures", SOME, failures::gpu),
     works("aborts", SOME, failures::abort),

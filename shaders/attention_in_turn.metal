@@ -48,7 +48,7 @@ METAL_FUNC void add_value(thread float *sums, thread const HeadPage<T> &values, 
 }
 
 template <typename T>
-kernel void attention_rows(constant AttentionArguments &arguments [[buffer(0)]],
+kernel void attention_in_turn(constant AttentionArguments &arguments [[buffer(0)]],
                            device const uint *table [[buffer(1)]],
                            device const float *q [[buffer(2)]],
                            device uchar *k_cache [[buffer(3)]],
@@ -96,8 +96,8 @@ kernel void attention_rows(constant AttentionArguments &arguments [[buffer(0)]],
     for (uint i = 0; i < head_size; i++) y[first_element + i] = sums[i] / running_sum;
 }
 
-typedef decltype(attention_rows<float>) attention_rows_kernel;
+typedef decltype(attention_in_turn<float>) attention_in_turn_kernel;
 
-template [[host_name("attention_rows_f32")]] kernel attention_rows_kernel attention_rows<float>;
-template [[host_name("attention_rows_f16")]] kernel attention_rows_kernel attention_rows<half>;
-template [[host_name("attention_rows_q8_0")]] kernel attention_rows_kernel attention_rows<q8_0>;
+template [[host_name("attention_in_turn_f32")]] kernel attention_in_turn_kernel attention_in_turn<float>;
+template [[host_name("attention_in_turn_f16")]] kernel attention_in_turn_kernel attention_in_turn<half>;
+template [[host_name("attention_in_turn_q8_0")]] kernel attention_in_turn_kernel attention_in_turn<q8_0>;
