@@ -11,7 +11,7 @@
 // Sums of an element of y side by side, each of every sixteenth term.
 constant constexpr uint width = 16;
 
-// Adds the products of `count` elements, whole blocks, of `Rows` rows of W with `Columns` rows of x. Of the sums of each
+// Adds the products of `count` elements, whole blocks, of `Rows` rows of W with `Columns` rows of x. Of the sums of an
 // element of y, as many are computed at a time as leave `Rows` times `width` in all: four rows fill half of the
 // registers of processors that have 16 of 32 bytes, enough to hide the time of an addition. Each number that is loaded
 // is multiplied `Rows` or `Columns` times.
@@ -61,7 +61,7 @@ inline float total(thread const float *sums) {
     return result;
 }
 
-// Each lane owns `Rows` rows of W against up to `MaxColumns` rows of x, `Columns` of these at a time, and unpacks `Step`
+// Each lane owns `Rows` rows of W against up to `MaxColumns` rows of x, `Columns` of these at a time. It unpacks `Step`
 // elements of its rows at a time: the formats' blocks divide 512, and a step of one block stays in registers. The rows
 // of a lane are a threadgroup apart. So as many streams of bytes as a lane has rows run through the whole threadgroup,
 // and processors read ahead in each.
