@@ -218,7 +218,8 @@ impl Engine {
         let context = operation.group.context;
         let begun = self.begun.get(&context).copied().unwrap_or_default();
         let mut active = self.active.iter();
-        if active.any(|active| active.is_of(context) && begun - active.order >= steps::NUMBERS) {
+        if active.any(|active| active.is_of(context) && begun + 1 - active.order >= steps::NUMBERS)
+        {
             return false;
         }
         let mut others = self
